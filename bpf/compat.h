@@ -27,6 +27,13 @@ extern const volatile struct observer_config config;
  */
 #define PLAIN(place) (*(volatile typeof(*(place)) *)(place))
 
+/*
+ * Read back what was just stored in a map. To the verifier the value is a new one. It then follows the code that uses
+ * the value once, and not again for each way that led to the old one. The instruction replaces that of a spilled
+ * register.
+ */
+#define REREAD(place) PLAIN(place)
+
 /* Take the value and leave 0. While it is not 0, no other program writes it. */
 #define atomic_take(place)                                           \
 	({                                                           \

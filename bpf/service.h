@@ -3,6 +3,7 @@
 #ifndef BPF_SERVICE_H
 #define BPF_SERVICE_H
 
+#include "netns.h"
 #include "state.h"
 
 #define PID_NAMESPACE_INITIAL 0xeffffffc /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
@@ -30,7 +31,7 @@ static __always_inline bool port_observed(__u16 port)
 
 static __always_inline void service_key_of(const struct sock *sk, struct service_key *ret_key)
 {
-	ret_key->netns = sk->__sk_common.skc_net.net->ns.inum;
+	ret_key->netns = netns_inode(sk);
 	ret_key->port = sk->__sk_common.skc_num;
 	ret_key->protocol = PROTO_TCP;
 }

@@ -13,6 +13,7 @@
  */
 #include "event.h"
 #include "fin.h"
+#include "netns.h"
 
 struct event_conn {
 	__u64 begin_ns; /* when SYN_SENT began */
@@ -52,7 +53,7 @@ static __always_inline void conn_begins(const struct sock *sk)
 static __always_inline void key_of(const struct sock *sk, __u32 pid, __u16 port,
 				   enum event_kind kind, struct event_key *ret_key)
 {
-	ret_key->netns = sk->__sk_common.skc_net.net->ns.inum;
+	ret_key->netns = netns_inode(sk);
 	ret_key->pid = pid;
 	ret_key->port = port;
 	ret_key->kind = kind;

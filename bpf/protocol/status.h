@@ -58,8 +58,8 @@ static inline __attribute__((always_inline)) __u32 status_of_line(const __u8 *li
  */
 struct hpack {
 	__u64 high, low;
-	__u32 left;
-	__u32 over;  /* more bytes were taken than there were */
+	__u32 left;  /* bytes at the start */
+	__u32 taken; /* of these; more than there were: see hpack_over() */
 	__u32 index; /* of the status, in the dynamic table; 0: it is not there */
 	__u32 pad;
 };
@@ -70,11 +70,14 @@ static inline __attribute__((always_inline)) __u32 hpack_next(struct hpack *h)
 
 	h->high = h->high << 8 | h->low >> 56;
 	h->low <<= 8;
-	if (h->left)
-		h->left--;
-	else
-		h->over = 1;
+	h->taken++;
 	return byte;
+}
+
+/* Return whether more bytes were taken than there were. A test at every byte would double the verifier's paths. */
+static inline __attribute__((always_inline)) int hpack_over(const struct hpack *h)
+{
+	return h->taken > h->left;
 }
 
 /*
@@ -119,7 +122,7 @@ static inline __attribute__((always_inline)) __u32 hpack_value(struct hpack *h)
 	length &= ~HPACK_HUFFMAN;
 	if (length == 3)
 		c = hpack_next(h);
-	if (h->over)
+	if (hpack_over(h))
 		return STATUS_UNKNOWN;
 	if (huffman && (length == 2 || length == 3)) {
 		number = hpack_number(a << 24 | b << 16 | c << 8, length, &digits);
@@ -141,7 +144,7 @@ static inline __attribute__((always_inline)) __u32 hpack_first(struct hpack *h)
 		for (int k = 1; k < HPACK_RESIZE_BYTES && more; k++)
 			more = hpack_next(h) & 0x80;
 		if (more)
-			h->over = 1;
+			h->left = 0;
 		byte = hpack_next(h);
 	}
 	return byte;
@@ -155,7 +158,7 @@ static inline __attribute__((always_inline)) __u32 hpack_index(struct hpack *h, 
 	if (index < 0x7f)
 		return index;
 	more = hpack_next(h);
-	return h->over || more & 0x80 ? 0 : index + more;
+	return hpack_over(h) || more & 0x80 ? 0 : index + more;
 }
 
 /*
@@ -166,7 +169,7 @@ static inline __attribute__((always_inline)) __u32 status_of_block(struct hpack 
 {
 	__u32 byte = hpack_first(h), index;
 
-	if (h->over)
+	if (hpack_over(h))
 		return STATUS_UNKNOWN;
 	if (byte & HPACK_INDEXED) {
 		switch (byte & ~HPACK_INDEXED) {

@@ -139,9 +139,9 @@ static __always_inline bool arrival_copy_first(struct conn *c, __u32 which, __u3
 			    &c->arrival_write_seq[which], seq, ret);
 }
 
-static __always_inline bool arrival_copy_queued(struct conn *c, __u32 seq, struct arrival *ret)
+/* Return the place of @seq in the queue; ARRIVALS_QUEUED: it is not there. */
+static __always_inline __u32 arrival_find(const struct arrival_queue *q, __u32 seq)
 {
-	struct arrival_queue *q = &c->queue;
 	__u32 found = ARRIVALS_QUEUED;
 
 	/*
@@ -152,7 +152,25 @@ static __always_inline bool arrival_copy_queued(struct conn *c, __u32 seq, struc
 		if (arrival_has(PLAIN(&q->range[i]), seq))
 			found = i;
 	}
-	if (found == ARRIVALS_QUEUED)
+	return found;
+}
+
+/*
+ * The same as a separate function (arrival.bpf.c), so that the verifier follows it once instead of after each way that
+ * leads to it. Its argument is a pointer, which needs Linux 5.12: a kernel with bpf_loop() is newer.
+ */
+#ifdef WALK_CALLS
+__u32 arrival_place(const struct arrival_queue *q, __u32 seq);
+#else
+#define arrival_place(q, seq) arrival_find(q, seq)
+#endif
+
+static __always_inline bool arrival_copy_queued(struct conn *c, __u32 seq, struct arrival *ret)
+{
+	struct arrival_queue *q = &c->queue;
+	__u32 found = arrival_place(q, seq);
+
+	if (found >= ARRIVALS_QUEUED)
 		return false;
 	barrier_var(found);
 	found &= ARRIVALS_QUEUED - 1;

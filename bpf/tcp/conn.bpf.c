@@ -276,11 +276,11 @@ static __always_inline enum counter close_kind(const struct sock *sk, const stru
  */
 static __always_inline bool time_wait_full(const struct sock *sk)
 {
-	const struct net *net = sk->__sk_common.skc_net.net;
+	const struct net *net = netns_of(sk);
 	const struct net___pointer *older = (const void *)net;
 	const struct inet_timewait_death_row *row = NULL;
 
-	if (!bpf_core_field_exists(row->tw_refcount))
+	if (!net || !bpf_core_field_exists(row->tw_refcount))
 		return false;
 	if (bpf_core_field_size(net->ipv4.tcp_death_row) == sizeof(row)) {
 		row = older->ipv4.tcp_death_row;

@@ -58,7 +58,10 @@ static __always_inline void listener_ready(const struct sock *sk)
 	c = conn_of(sk);
 	slot = c ? slot_of(c->service) : NULL;
 	if (c && !slot) {
-		service_key_of(sk, &key); /* the service got slots with its first connection */
+		/* The service got slots with its first connection. A helper here (netns.h) would slow down every arrival. */
+		key.netns = sk->__sk_common.skc_net.net->ns.inum;
+		key.port = sk->__sk_common.skc_num;
+		key.protocol = PROTO_TCP;
 		c->service = service_find(&key);
 		slot = slot_of(c->service);
 	}

@@ -151,7 +151,7 @@ static __always_inline void exchange_begin(const struct reading *r, struct conn 
 		exchange_inconsistent(c, r->slot);
 	sample_begin(r->sk, c, c->accept_delay_ns);
 	if (batch_drawn(r->sk, c))
-		batch_look(c, r->slot, r->bytes);
+		batch_look(c->service, c->marks, r->bytes);
 	transmit = transmit_marks(c);
 	if (transmit)
 		transmit_begin(r->sk, c, transmit, TCP_FIELD(r->sk, write_seq));
@@ -313,6 +313,7 @@ static __always_inline void exchange_answered(const struct sock *sk, struct conn
 	}
 	if (config.transmit_below && c->marks & MARK_SHARE)
 		SLOT_COUNT(slot, COUNTER_TRANSMIT_FOLLOWED, 1);
+	c->last_write_ns = begun_ns;
 	note_messages(slot, c->start_ns ? c->start_ns : c->first_read_ns, now);
 	if (!c->start_ns) {
 		SLOT_COUNT(slot, COUNTER_UNTIMED, 1);
@@ -320,16 +321,15 @@ static __always_inline void exchange_answered(const struct sock *sk, struct conn
 		exchange_stage(slot, STAGE_SOCKET_QUEUE, c->start_ns, c->first_read_ns);
 		if (c->last_read_ns != c->first_read_ns)
 			exchange_stage(slot, STAGE_RECEIVE, c->first_read_ns, c->last_read_ns);
-		exchange_stage(slot, STAGE_SERVICE, c->last_read_ns, begun_ns);
+		exchange_stage(slot, STAGE_SERVICE, c->last_read_ns, REREAD(&c->last_write_ns));
 	}
 	if (c->accept_delay_ns) {
 		SLOT_COUNT(slot, COUNTER_ACCEPT_DELAYED, 1);
 		SLOT_COUNT(slot, COUNTER_ACCEPT_DELAY_NS, c->accept_delay_ns);
 	}
 	if (config.cpu)
-		exchange_split(c, begun_ns);
-	c->first_write_ns = begun_ns;
-	c->last_write_ns = begun_ns;
+		exchange_split(c, REREAD(&c->last_write_ns));
+	c->first_write_ns = REREAD(&c->last_write_ns);
 	if (c->marks & MARK_SAMPLED)
 		sample_answered(c, current_pid());
 	c->bytes_in = 0;
@@ -339,19 +339,21 @@ static __always_inline void exchange_answered(const struct sock *sk, struct conn
 static __always_inline void exchange_responding(struct conn *c, struct service_slot *slot,
 						__u64 now)
 {
-	if (now <= c->last_write_ns)
+	__u64 last_ns = c->last_write_ns;
+
+	if (now <= last_ns)
 		return;
+	c->last_write_ns = now;
 	if (c->first_write_ns < epoch_ns) {
 		if (!(c->marks & MARK_CARRIED))
 			SLOT_COUNT(slot, COUNTER_CARRIED, 1);
 		c->marks |= MARK_CARRIED;
 	} else if (c->start_ns) {
-		c->respond_bucket =
-			respond_move(&slot->stages[STAGE_RESPOND], c->respond_bucket,
-				     c->last_write_ns - c->first_write_ns, now - c->first_write_ns);
+		c->respond_bucket = respond_move(&slot->stages[STAGE_RESPOND], c->respond_bucket,
+						 last_ns - c->first_write_ns,
+						 REREAD(&c->last_write_ns) - c->first_write_ns);
 	}
 	note_last_message(slot, now);
-	c->last_write_ns = now;
 }
 
 /* A response began to a request that is older than the observation. */

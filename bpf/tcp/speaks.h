@@ -4,7 +4,7 @@
  * TLS, each perhaps after a PROXY header. On connections older than the observation these bytes are
  * gone. There a series of headers of frames or records shows the protocol. Called with the bytes of
  * each read and write until the protocol is known, and for TLS until the connection ends.
- * Neighbours: talk.h, tls.h, exchange.h.
+ * Neighbours: speaks.bpf.c, talk.h, tls.h, exchange.h.
  */
 #ifndef BPF_TCP_SPEAKS_H
 #define BPF_TCP_SPEAKS_H
@@ -42,6 +42,7 @@ enum start {
 	START_PROXY,
 	START_OLD_RECORD,
 	START_OLD_FRAME,
+	START_UNSEEN = 1 << 8, /* besides: the bytes cannot be seen */
 };
 
 static __always_inline __u32 word_of(const char *text)
@@ -189,14 +190,11 @@ static __always_inline bool tls_in_kernel(const struct sock *sk)
 	return BPF_CORE_READ((const struct inet_connection_sock *)sk, icsk_ulp_ops);
 }
 
-/* The handshake is over: decide which protocol follows. */
-static __always_inline void tls_opened(const struct sock *sk, struct conn *c, struct talk *t)
+/* The handshake is over: a protocol follows. */
+static __always_inline void tls_carried(const struct sock *sk, struct conn *c, struct talk *t)
 {
-	enum tls_carries carries = tls_carries(t);
+	int carries = tls_opened(t, c->service);
 
-	if (t->begun_ns && t->open_ns >= t->begun_ns)
-		span_add(c->service, SPAN_TLS_HANDSHAKE, t->open_ns - t->begun_ns);
-	t->open_ns = 0;
 	if (carries == TLS_CARRIES_HTTP1)
 		c->marks |= MARK_HTTP1;
 	else if (carries != TLS_CARRIES_ANY)
@@ -215,20 +213,13 @@ static __always_inline void tls_walked(const struct sock *sk, struct conn *c, st
 	} else if (!understood || t->flags & TLS_STRANGE) {
 		becomes_opaque(sk, c, COUNTER_TLS_UNKNOWN);
 	} else if (t->open_ns) {
-		tls_opened(sk, c, t);
+		tls_carried(sk, c, t);
 	}
 }
 
 static __always_inline void tls_read(const struct sock *sk, struct conn *c, struct talk *t)
 {
-	__u32 before = t->flags;
-	bool understood;
-
-	t->reading = c->phase == CONN_READING;
-	understood = tls_walk_read(t);
-	if ((t->flags & ~before) & TLS_ASKED && t->flags & TLS_1_3)
-		tickets_asked(c, t);
-	tls_walked(sk, c, t, &t->in, understood);
+	tls_walked(sk, c, t, &t->in, tls_walk_read(t, c->service, c->phase == CONN_READING));
 }
 
 /* Note that the field belongs to a message. */
@@ -382,14 +373,19 @@ WALK_STEP long start_step(__u32 i, struct talk **talk)
 	return step == STEP_END || t->start != START_NOT_YET;
 }
 
-static __always_inline enum start start_walk(const struct conn *c, struct talk *t)
+static __always_inline enum start start_steps(struct talk *t)
 {
 	t->start = START_NOT_YET;
-	t->old = !c->established_ns;
-	t->looks = c->looks;
 	WALK(t, SPEAKS_STEPS, SPEAKS_FEW, start_step);
 	return t->start == START_NOT_YET ? start_ends(t) : t->start;
 }
+
+/* Walk on, and return the protocol. A separate function like arrival_place(). */
+#ifdef WALK_CALLS
+int start_walk(struct talk *t);
+#else
+#define start_walk(t) start_steps(t)
+#endif
 
 /* The first record's header is complete. */
 static __always_inline void tls_begins(const struct sock *sk, struct conn *c, struct talk *t,
@@ -399,8 +395,7 @@ static __always_inline void tls_begins(const struct sock *sk, struct conn *c, st
 
 	t->begun_ns = t->in.walk.resumed ? since_ns : arrival_ns;
 	becomes_tls(c);
-	side_next(&t->out, TALK_RECORD, 0, TLS_HEADER);
-	tls_record(t, &t->in, false);
+	tls_start(t);
 }
 
 /*
@@ -444,26 +439,23 @@ static __always_inline void speaks_unseen(const struct conn *c)
 }
 
 /*
+ * Return what the first bytes of the current read of @count bytes begin (enum start), with START_UNSEEN if they cannot
+ * be seen. Fewer than START_BYTES decide nothing. @first: it is the first read. A separate function like start_walk().
+ */
+__u32 start_look(__u32 count, __u32 old, __u32 first);
+
+/*
  * Return the state of a connection that has none yet. NULL: not needed, because the first bytes of
  * its first read show the protocol, as on most connections, or because it is not worth following.
  */
 static __always_inline struct talk *speaks_first(const struct sock *sk, struct conn *c, __u32 count)
 {
-	enum start start = START_NOT_YET; /* fewer bytes decide nothing */
-	__u8 field[8] = {};
-	struct bytes b;
+	__u32 start = start_look(count, !c->established_ns, !c->looks);
 	struct talk *t;
 
-	bytes_begin(&b, count);
-	bytes_more(&b);
-	if (count >= START_BYTES && b.left >= START_BYTES) {
-		if (!bpf_probe_read_user(field, START_BYTES, (void *)b.at))
-			start = start_of(field, !c->established_ns, !c->looks);
-	} else if (c->looks || (!b.left && !b.vectors)) {
-		start = START_OTHER;
-	}
-	if (!b.at)
+	if (start & START_UNSEEN)
 		speaks_unseen(c);
+	start &= ~START_UNSEEN;
 	if (start == START_HTTP1) {
 		c->marks |= MARK_SETTLED | MARK_HTTP1;
 		return NULL;
@@ -493,7 +485,9 @@ static __always_inline __u32 speaks_read(const struct sock *sk, struct conn *c, 
 		return 0;
 	walk_begin(&t->in, count, now);
 	if (!(c->marks & MARK_TLS)) {
-		start = start_walk(c, t);
+		t->old = !c->established_ns;
+		t->looks = c->looks;
+		start = start_walk(t);
 		if (start == START_TLS && !WALK_FOLLOWS)
 			start = START_OLD_TLS;
 		if (start == START_TLS)

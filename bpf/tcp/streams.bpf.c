@@ -5,6 +5,72 @@
  */
 #include "streams.h"
 
+__noinline int stream_waited(__u32 service, __u64 waited_ns)
+{
+	span_add(service, SPAN_ABANDONED, waited_ns);
+	return 0;
+}
+
+/* A binary search of 2^7. */
+__noinline __u64 arrival_among(struct http2_arrivals *a, __u32 seq)
+{
+	__u32 low, high, end, middle;
+	__u64 range, ns;
+
+	if (!a)
+		return 0;
+	end = high = PLAIN(&a->next);
+	low = high > HTTP2_ARRIVALS ? high - HTTP2_ARRIVALS : 0;
+
+	for (int i = 0; i < 8; i++) {
+		middle = low + (high - low) / 2;
+		range = PLAIN(&a->range[middle & (HTTP2_ARRIVALS - 1)]);
+		if (low < high && seq_after(range >> 32, seq))
+			high = middle;
+		else if (low < high)
+			low = middle + 1;
+	}
+	if (low == end)
+		return 0;
+	range = PLAIN(&a->range[low & (HTTP2_ARRIVALS - 1)]);
+	atomic_order(&a->pad);
+	ns = PLAIN(&a->ns[low & (HTTP2_ARRIVALS - 1)]);
+	atomic_order(&a->pad);
+	return arrival_has(range, seq) && range == PLAIN(&a->range[low & (HTTP2_ARRIVALS - 1)]) ? ns
+												: 0;
+}
+
+__noinline int stream_answered(struct service_slot *slot, struct stream *st, __u64 now)
+{
+	if (!slot || !st)
+		return 0;
+	if (st->start_ns && st->last_read_ns > now) {
+		SLOT_COUNT(slot, COUNTER_INCONSISTENT, 1);
+		st->start_ns = 0;
+		st->accept_delay_ns = 0;
+	}
+	SLOT_COUNT(slot, COUNTER_EXCHANGES, 1);
+	st->last_write_ns = now;
+	note_messages(slot, st->start_ns ? st->start_ns : st->first_read_ns, now);
+	if (!st->start_ns) {
+		SLOT_COUNT(slot, COUNTER_UNTIMED, 1);
+	} else {
+		exchange_stage(slot, STAGE_SOCKET_QUEUE, st->start_ns, st->first_read_ns);
+		if (st->last_read_ns != st->first_read_ns)
+			exchange_stage(slot, STAGE_RECEIVE, st->first_read_ns, st->last_read_ns);
+		exchange_stage(slot, STAGE_SERVICE, st->last_read_ns, REREAD(&st->last_write_ns));
+	}
+	if (st->accept_delay_ns) {
+		SLOT_COUNT(slot, COUNTER_ACCEPT_DELAYED, 1);
+		SLOT_COUNT(slot, COUNTER_ACCEPT_DELAY_NS, st->accept_delay_ns);
+	}
+	if (st->flags & STREAM_SAMPLED)
+		st->pid = current_pid();
+	st->first_write_ns = REREAD(&st->last_write_ns);
+	st->flags |= STREAM_RESPONDING;
+	return 0;
+}
+
 SEC("?tp_btf/inet_sock_set_state")
 int BPF_PROG(streams_state, const struct sock *sk, int old, int new)
 {

@@ -133,6 +133,12 @@ static __always_inline void stream_over(const struct http2_conn *h, const struct
 	stream_tell(h, st, id);
 }
 
+/*
+ * Add to SPAN_ABANDONED. This and the two below are separate functions (streams.bpf.c), so that the verifier follows
+ * each once instead of after each way that leads to it. Return 0.
+ */
+int stream_waited(__u32 service, __u64 waited_ns);
+
 /* Count a stream that will not be answered. */
 static __always_inline void stream_abandoned(struct service_slot *slot, const struct stream *st)
 {
@@ -141,7 +147,7 @@ static __always_inline void stream_abandoned(struct service_slot *slot, const st
 
 	count_atomic(slot, COUNTER_UNANSWERED, 1);
 	if (since_ns <= now)
-		span_add(st->service, SPAN_ABANDONED, now - since_ns);
+		stream_waited(st->service, now - since_ns);
 }
 
 /* End a stream whose connection ends or is given up. @slot: NULL if another service has it now. */
@@ -233,30 +239,8 @@ static __always_inline bool stream_sampled(const struct streams_call *call, __u3
 	       exchange_hash(call->h->flow_hash, id >> 1) < sample_threshold;
 }
 
-/* As arrival_of(), among many more: a binary search of 2^7. */
-static __always_inline __u64 arrival_among(struct http2_arrivals *a, __u32 seq)
-{
-	__u32 high = PLAIN(&a->next), low = high > HTTP2_ARRIVALS ? high - HTTP2_ARRIVALS : 0;
-	__u32 end = high, middle;
-	__u64 range, ns;
-
-	for (int i = 0; i < 8; i++) {
-		middle = low + (high - low) / 2;
-		range = PLAIN(&a->range[middle & (HTTP2_ARRIVALS - 1)]);
-		if (low < high && seq_after(range >> 32, seq))
-			high = middle;
-		else if (low < high)
-			low = middle + 1;
-	}
-	if (low == end)
-		return 0;
-	range = PLAIN(&a->range[low & (HTTP2_ARRIVALS - 1)]);
-	atomic_order(&a->pad);
-	ns = PLAIN(&a->ns[low & (HTTP2_ARRIVALS - 1)]);
-	atomic_order(&a->pad);
-	return arrival_has(range, seq) && range == PLAIN(&a->range[low & (HTTP2_ARRIVALS - 1)]) ? ns
-												: 0;
-}
+/* As arrival_of(), among many more; 0: not known. */
+__u64 arrival_among(struct http2_arrivals *a, __u32 seq);
 
 /*
  * Return the arrival of the frame's first byte. Arrivals before the read of the preface are kept
@@ -346,56 +330,27 @@ static __always_inline void stream_reset(struct streams_call *call, const struct
 		stream_abandoned(call->slot, &st);
 }
 
-/* A response begins: everything but its own length is known. */
-static __always_inline void stream_answered(struct streams_call *call, struct stream *st)
-{
-	struct service_slot *slot = call->slot;
-	__u64 now = call->now;
-
-	if (st->start_ns && st->last_read_ns > now) {
-		SLOT_COUNT(slot, COUNTER_INCONSISTENT, 1);
-		st->start_ns = 0;
-		st->accept_delay_ns = 0;
-	}
-	SLOT_COUNT(slot, COUNTER_EXCHANGES, 1);
-	note_messages(slot, st->start_ns ? st->start_ns : st->first_read_ns, now);
-	if (!st->start_ns) {
-		SLOT_COUNT(slot, COUNTER_UNTIMED, 1);
-	} else {
-		exchange_stage(slot, STAGE_SOCKET_QUEUE, st->start_ns, st->first_read_ns);
-		if (st->last_read_ns != st->first_read_ns)
-			exchange_stage(slot, STAGE_RECEIVE, st->first_read_ns, st->last_read_ns);
-		exchange_stage(slot, STAGE_SERVICE, st->last_read_ns, now);
-	}
-	if (st->accept_delay_ns) {
-		SLOT_COUNT(slot, COUNTER_ACCEPT_DELAYED, 1);
-		SLOT_COUNT(slot, COUNTER_ACCEPT_DELAY_NS, st->accept_delay_ns);
-	}
-	if (st->flags & STREAM_SAMPLED)
-		st->pid = current_pid();
-	st->first_write_ns = now;
-	st->last_write_ns = now;
-	st->flags |= STREAM_RESPONDING;
-}
+/* A response begins: everything but its own length is known. Return 0. */
+int stream_answered(struct service_slot *slot, struct stream *st, __u64 now);
 
 /* As exchange_responding(). */
 static __always_inline void stream_responding(struct streams_call *call, struct stream *st)
 {
-	__u64 now = call->now;
+	__u64 now = call->now, last_ns = st->last_write_ns;
 
-	if (now <= st->last_write_ns)
+	if (now <= last_ns)
 		return;
+	st->last_write_ns = now;
 	if (st->first_write_ns < epoch_ns) {
 		if (!(st->flags & STREAM_CARRIED))
 			SLOT_COUNT(call->slot, COUNTER_CARRIED, 1);
 		st->flags |= STREAM_CARRIED;
 	} else if (st->start_ns) {
-		st->respond_bucket = respond_move(
-			&call->slot->stages[STAGE_RESPOND], st->respond_bucket,
-			st->last_write_ns - st->first_write_ns, now - st->first_write_ns);
+		st->respond_bucket = respond_move(&call->slot->stages[STAGE_RESPOND],
+						  st->respond_bucket, last_ns - st->first_write_ns,
+						  REREAD(&st->last_write_ns) - st->first_write_ns);
 	}
 	note_last_message(call->slot, now);
-	st->last_write_ns = now;
 }
 
 /* ---- frames ---- */
@@ -454,7 +409,7 @@ static __always_inline void server_frame_begins(struct streams_call *call, struc
 		return;
 	if (status_is_interim(status) && !(s->flags & HTTP2_END_STREAM))
 		return;
-	stream_answered(call, st);
+	stream_answered(call->slot, st, call->now);
 	status_count(call->h->service, status,
 		     st->start_ns ? st->first_write_ns - st->last_read_ns : STATUS_UNTIMED);
 	if (config.route_rows)

@@ -112,6 +112,42 @@ int kernel_btf_hook(const char *hook, char *reason, size_t size)
 	return r;
 }
 
+/* Every kernel with TCP has this function. */
+#define FEXIT_TRIAL "inet_csk_accept"
+
+static int try_fexit(void)
+{
+	const struct bpf_insn program[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FEXIT);
+	const struct btf *btf = kernel_btf();
+	autoclose int fd = -1, link = -1;
+	int id = btf ? btf__find_by_name_kind(btf, FEXIT_TRIAL, BTF_KIND_FUNC) : -errno;
+
+	if (id < 0)
+		return id;
+	options.attach_btf_id = (uint32_t)id;
+	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", program, ARRAY_SIZE(program),
+			   &options);
+	if (fd < 0)
+		return -errno;
+	link = bpf_raw_tracepoint_open(NULL, fd);
+	return link < 0 ? -errno : 0;
+}
+
+int kernel_btf_fexit(void)
+{
+	static bool known;
+	static int result;
+
+	if (!known)
+		result = try_fexit();
+	known = true;
+	return result;
+}
+
 /*
  * For a function that the kernel's own types lack, such as bpf_rdonly_cast() before 6.2, libbpf 1.1 lists the types
  * of modules. If that is refused it loads nothing. But it lists them only once. So make that attempt here, for a

@@ -17,6 +17,12 @@ int kernel_btf_parameters(const char *name);
  */
 int kernel_btf_hook(const char *hook, char *reason, size_t size);
 
+/*
+ * Try to attach an empty fexit program, which hardened kernels and some architectures refuse. Return 0, or -errno. The
+ * first answer is kept: it costs a small part of a trial with a program of ours.
+ */
+int kernel_btf_fexit(void);
+
 struct bpf_program;
 
 /*

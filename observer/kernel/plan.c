@@ -415,11 +415,16 @@ static bool has_candidate(const struct plan *plan, enum question question, struc
 	return plan_chosen(plan, question);
 }
 
-/* Hardened kernels and some architectures have no trampolines; TX timestamps need a cgroup. */
-static bool is_often_refused(const struct candidate *candidate)
+/* Return whether the row's program is one of fexit, and the kernel refuses those as such. Then the row has the reason. */
+static bool is_refused_fexit(struct plan_row *row)
 {
-	return !strncmp(candidate->hook, "fexit/", strlen("fexit/")) ||
-	       candidate->use == USE_TRANSMIT_STAMPS;
+	int r = strncmp(row->candidate->hook, "fexit/", strlen("fexit/")) ? 0 : kernel_btf_fexit();
+
+	if (!r)
+		return false;
+	snprintf(row->reason, sizeof(row->reason), "fexit programs are refused: %s", strerror(-r));
+	explain(row, r);
+	return true;
 }
 
 /* Collect the rows to try next. Return their number. */
@@ -439,7 +444,10 @@ static size_t next_rows(struct plan *plan, const struct plan_wish *wish, struct 
 		row->rehearsed = true;
 		if (check_kernel(row))
 			continue;
-		if (wish->hopeful && !is_often_refused(row->candidate))
+		if (wish->hopeful && is_refused_fexit(row))
+			continue;
+		/* TX timestamps need a cgroup, and kernel functions that many kernels lack. */
+		if (wish->hopeful && row->candidate->use != USE_TRANSMIT_STAMPS)
 			row->chosen = true;
 		else
 			ret_next[count++] = row;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads the programs of bpf/doctor that this kernel allows. Each is tried alone, then the working
- * ones are loaded together, and their counts are read. See events.h.
+ * Loads the programs of bpf/doctor that this kernel allows, and reads their counts. If it refuses one, each is tried
+ * alone, and then the working ones are loaded together. See events.h.
  */
 #include "events.h"
 
@@ -86,6 +86,17 @@ static bool works(size_t candidate)
 	return true;
 }
 
+static uint32_t all_of(enum need need)
+{
+	uint32_t all = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(candidates); i++) {
+		if (candidates[i].need == need)
+			all |= 1U << i;
+	}
+	return all;
+}
+
 /* Return the candidates of one kind that work; none unless all of them do, if @all. */
 static uint32_t choose(enum need need, bool all)
 {
@@ -106,19 +117,24 @@ int events_open(bool syscalls, int depths_fd, struct resource_events **ret_event
 {
 	CLEANUP(cleanup_events_close)
 	struct resource_events *events = calloc(1, sizeof(*events));
+	bool fexit = !kernel_btf_fexit();
+	uint32_t wanted = depths_fd < 0 ? all_of(WANTED) : 0;
+	uint32_t files = fexit ? all_of(WANTED_FILES) : syscalls ? all_of(BY_SYSCALLS) : 0;
 	libbpf_print_fn_t print;
-	uint32_t wanted, files;
 	int r;
 
 	if (!events)
 		return -ENOMEM;
 	/* The errno has libbpf's reason, for an option that may be refused. */
 	print = libbpf_set_print(silent);
-	wanted = depths_fd < 0 ? choose(WANTED, false) : 0;
-	files = choose(WANTED_FILES, true);
-	if (!files && syscalls)
-		files = choose(BY_SYSCALLS, true);
 	r = load(1U | wanted | files, depths_fd, &events->bpf);
+	if (r < 0) { /* one of them is refused */
+		wanted = depths_fd < 0 ? choose(WANTED, false) : 0;
+		files = fexit ? choose(WANTED_FILES, true) : 0;
+		if (!files && syscalls)
+			files = choose(BY_SYSCALLS, true);
+		r = load(1U | wanted | files, depths_fd, &events->bpf);
+	}
 	libbpf_set_print(print);
 	if (r < 0)
 		return r;
