@@ -35,7 +35,7 @@ def test_shared_copies_count_what_nginx_logs(start):
               for line in Path(nginx.files.name, "counted.log").read_text(encoding="ascii").splitlines()]
     entry = service(observer.summary(), nginx.port)
     sharing = observer.summary()["cost"]["sharing_cpus"]
-    assert sharing >= os.cpu_count() and f"{sharing} CPUs share counts" in observer.stdout
+    assert sharing >= os.cpu_count() and f"{sharing:,} CPUs share counts" in observer.stdout
     assert len(logged) == entry["exchanges"] == COUNT
     assert (entry["bytes_in"], entry["bytes_out"]) == (sum(line[1] for line in logged), sum(line[2] for line in logged))
     assert dict(entry["responses"]["statuses"]) == Counter(line[0] for line in logged)
