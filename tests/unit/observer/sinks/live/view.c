@@ -341,6 +341,7 @@ static struct live_open open_at(struct live_view *view, uint64_t seconds, unsign
 /* A service hangs if it answers nothing for three seconds while a request waits for as long. */
 static void test_what_hangs(void **state)
 {
+	struct run *arriving = waiting_reading(20, 21, 10);
 	struct live_open open;
 	struct live_view view;
 
@@ -364,6 +365,10 @@ static void test_what_hangs(void **state)
 	assert_int_equal(live_view_back(&view, waiting_reading(12, 20, 4), NULL), 0);
 	assert_int_equal(live_view_open(&view, &view.total->services[0]).urgency, LIVE_OLD);
 	assert_false(live_view_open(&view, &view.total->services[1]).known);
+	/* A request that has arrived for long, and still does, waits for nothing. */
+	arriving->services[0].open.waiting_ns = (struct run_number){true, 20000000};
+	assert_int_equal(live_view_update(&view, arriving), 0);
+	assert_int_equal(live_view_open(&view, &view.total->services[0]).urgency, LIVE_CALM);
 	live_view_done(&view);
 }
 
