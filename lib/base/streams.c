@@ -22,11 +22,23 @@ void streams_begin(void)
 		close(fd);
 }
 
+/* Return why standard output cannot be written; 0: not known. An earlier failure has left no reason, so write once more. */
+static int find_reason(void)
+{
+	if (fflush(stdout))
+		return errno;
+	clearerr(stdout);
+	return fputc('\n', stdout) == EOF || fflush(stdout) ? errno : 0;
+}
+
 int streams_end(int status)
 {
-	int before = ferror(stdout);
-	int error = fflush(stdout) ? errno : 0;
+	int before = ferror(stdout), error = 0;
 
+	if (before)
+		error = find_reason();
+	else if (fflush(stdout))
+		error = errno;
 	/* A reader that stops early, such as head, is no failure. */
 	if (error == EPIPE || (!before && !error))
 		return status;
