@@ -35,8 +35,8 @@ static __always_inline void accept_forget(const struct sock *sk)
 }
 
 /*
- * Return when accept() returned the connection; 0: unknown. @read_ns: when it was first read. 0: it was written to
- * first. A write follows accept() at any distance: a response whose request splice() took comes after the service.
+ * Return when accept() returned the connection; 0: unknown. @read_ns: the time of its first read or write. 0: bytes
+ * were taken before that, e.g. by splice(). Such a response comes after the service, at any distance from accept().
  */
 static __always_inline __u64 accept_time(const struct sock *sk, const struct conn *c, __u64 read_ns)
 {

@@ -24,7 +24,7 @@
 
 /*
  * The server's first read or write on a connection: it has been accepted. Return when; 0: unknown.
- * @read_ns: 0 for a write.
+ * @read_ns: the time of this read or write; 0 for a write after bytes were taken unseen.
  */
 static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c,
 					  struct service_slot *slot, __u64 read_ns)
@@ -456,10 +456,10 @@ static __always_inline void exchange_write(const struct sock *sk, struct conn *c
 	if (!slot)
 		return;
 	now = clock_written(sk, c);
-	if (!c->touched)
-		c->start_ns = conn_touched(sk, c, slot, 0);
-	SLOT_COUNT(slot, COUNTER_BYTES_OUT, bytes);
 	read_seq = read_end(sk);
+	if (!c->touched)
+		c->start_ns = conn_touched(sk, c, slot, seq_after(read_seq, c->read_seq) ? 0 : now);
+	SLOT_COUNT(slot, COUNTER_BYTES_OUT, bytes);
 	if (seq_after(read_seq, c->read_seq))
 		read_unseen(sk, c, slot, read_seq, now);
 	if (!(c->marks & MARK_SETTLED) && !wrote_message(sk, c, bytes, now))
@@ -542,7 +542,7 @@ static __always_inline bool http2_write(const struct sock *sk, struct conn *c, _
 	call.h->service = c->service;
 	call.now = clock_written(sk, c);
 	if (!c->touched)
-		c->start_ns = conn_touched(sk, c, call.slot, 0);
+		c->start_ns = conn_touched(sk, c, call.slot, call.now);
 	SLOT_COUNT(call.slot, COUNTER_BYTES_OUT, bytes);
 	streams_write(&call, bytes, TCP_FIELD(sk, write_seq));
 	return true;
