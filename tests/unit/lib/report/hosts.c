@@ -81,6 +81,10 @@ static void idle_ones_are_not_compared(void **state)
 
 	(void)state;
 	d->services[0].exchanges = d->services[0].accepted = 0;
+	for (enum stage stage = 0; stage < STAGE_COUNT; stage++) {
+		free(d->services[0].stages[stage].reason);
+		free(d->services[0].stages[stage].source);
+	}
 	memset(d->services[0].stages, 0, sizeof(d->services[0].stages));
 	assert_int_equal(run_merge(a, d, NULL), 0);
 	support_check_short(three_hosts(a, b, c), "hosts-idle", 100);
