@@ -34,11 +34,8 @@ static __always_inline void accept_forget(const struct sock *sk)
 		bpf_map_delete_elem(&accepting, &key);
 }
 
-/*
- * Return when accept() returned the connection; 0: unknown. @read_ns: the time of its first read or write. 0: bytes
- * were taken before that, e.g. by splice(). Such a response comes after the service, at any distance from accept().
- */
-static __always_inline __u64 accept_time(const struct sock *sk, const struct conn *c, __u64 read_ns)
+/* Return when accept() returned the connection, whose first read or write is @now; 0: unknown. */
+static __always_inline __u64 accept_time(const struct sock *sk, const struct conn *c, __u64 now)
 {
 	__u64 key = (__u64)sk, accepted_ns = 0;
 	struct accepting *entry;
@@ -46,7 +43,7 @@ static __always_inline __u64 accept_time(const struct sock *sk, const struct con
 	if (config.accept_source == ACCEPT_RETURNED)
 		return c->accepted_ns;
 	if (config.accept_source != ACCEPT_SYSCALL)
-		return c->flags & CONN_QUEUED ? read_ns : 0;
+		return c->flags & CONN_QUEUED ? now : 0;
 	entry = bpf_map_lookup_elem(&accepting, &key);
 	if (!entry)
 		return 0;

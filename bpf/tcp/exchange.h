@@ -24,10 +24,10 @@
 
 /*
  * The server's first read or write on a connection: it has been accepted. Return when; 0: unknown.
- * @read_ns: the time of this read or write; 0 for a write after bytes were taken unseen.
+ * @now: the time of this read or write.
  */
 static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c,
-					  struct service_slot *slot, __u64 read_ns)
+					  struct service_slot *slot, __u64 now)
 {
 	__u64 accepted_ns;
 
@@ -35,7 +35,7 @@ static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c,
 	owner_seen(c->service);
 	if (!c->established_ns)
 		return 0;
-	accepted_ns = accept_time(sk, c, read_ns);
+	accepted_ns = accept_time(sk, c, now);
 	if (!accepted_ns)
 		SLOT_COUNT(slot, COUNTER_ACCEPT_UNSEEN, 1);
 	else if (accept_unrecorded(c))
@@ -456,10 +456,10 @@ static __always_inline void exchange_write(const struct sock *sk, struct conn *c
 	if (!slot)
 		return;
 	now = clock_written(sk, c);
-	read_seq = read_end(sk);
 	if (!c->touched)
-		c->start_ns = conn_touched(sk, c, slot, seq_after(read_seq, c->read_seq) ? 0 : now);
+		c->start_ns = conn_touched(sk, c, slot, now);
 	SLOT_COUNT(slot, COUNTER_BYTES_OUT, bytes);
+	read_seq = read_end(sk);
 	if (seq_after(read_seq, c->read_seq))
 		read_unseen(sk, c, slot, read_seq, now);
 	if (!(c->marks & MARK_SETTLED) && !wrote_message(sk, c, bytes, now))

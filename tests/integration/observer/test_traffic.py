@@ -437,26 +437,6 @@ def test_what_is_read_by_splice_is_counted_and_not_timed(start):
     assert entry["bytes_in"] == 10 * 7 + 8
 
 
-def test_a_write_does_not_show_when_its_connection_was_accepted(start):
-    """The request is there before accept(). splice() takes it at once, and the response comes much later."""
-    scene = Scene(start)
-    out, into = os.pipe()
-    with socket.create_connection(("127.0.0.1", scene.port)) as client:
-        client.sendall(b"request")
-        connection, _ = scene.listener.accept()
-        with connection:
-            assert os.splice(connection.fileno(), into, 100) == 7
-            time.sleep(0.1)
-            connection.sendall(b"response")
-            client.recv(100)
-    os.close(out)
-    os.close(into)
-    entry = scene.end()
-    assert entry["exchanges"] == entry["losses"]["untimed"] == 1
-    if stage(entry, "accept_queue")["source"] == "inferred":
-        assert (stage(entry, "accept_queue")["count"], entry["losses"]["accept_unseen"]) == (0, 1)
-
-
 def test_a_write_that_waits_for_room_is_response(start):
     scene = Scene(start)
     client, connection = scene.connect()
