@@ -8,6 +8,9 @@
 /* Return whether two texts are equal, or both missing (NULL). */
 bool text_same(const char *a, const char *b);
 
+/* Return whether @text begins with @start. */
+bool text_begins(const char *text, const char *start);
+
 /*
  * Replace dangerous characters by @substitute: those that end the line, control a terminal (C0,
  * C1), or reverse or hide text (bidirectional and invisible marks). Replace bytes that are not

@@ -18,6 +18,11 @@ bool text_same(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
+bool text_begins(const char *text, const char *start)
+{
+	return !strncmp(text, start, strlen(start));
+}
+
 /* Return the character's length, and its code in @ret_code; 0: not UTF-8 (RFC 3629, 3 and 4). */
 static size_t character(const unsigned char *text, uint32_t *ret_code)
 {

@@ -26,11 +26,6 @@ static size_t hex_length(const char *text)
 	return strspn(text, "0123456789abcdef");
 }
 
-static bool begins(const char *part, const char *prefix)
-{
-	return !strncmp(part, prefix, strlen(prefix));
-}
-
 /*
  * Return the container's number in one part of a path: "NUMBER", "docker-NUMBER.scope",
  * "cri-containerd-NUMBER.scope", "SLICE:cri-containerd:NUMBER". NULL: it names none. The "conmon" scopes of Podman
@@ -43,8 +38,9 @@ static const char *find_id(const char *part, size_t length)
 
 		if (!first || hex_length(part + at) != ID_LENGTH)
 			continue;
-		return at >= sizeof("conmon-") - 1 && begins(part + at - 7, "conmon-") ? NULL
-										       : part + at;
+		return at >= sizeof("conmon-") - 1 && text_begins(part + at - 7, "conmon-")
+			       ? NULL
+			       : part + at;
 	}
 	return NULL;
 }
@@ -56,10 +52,10 @@ static const char *find_uid(const char *part, size_t length)
 {
 	const char *found = NULL;
 
-	if (begins(part, "pod"))
+	if (text_begins(part, "pod"))
 		found = part + 3;
-	for (size_t at = 0; begins(part, "kubepods") && !found && at + 4 < length; at++)
-		if (begins(part + at, "-pod"))
+	for (size_t at = 0; text_begins(part, "kubepods") && !found && at + 4 < length; at++)
+		if (text_begins(part + at, "-pod"))
 			found = part + at + 4;
 	return found && found < part + length && isxdigit((unsigned char)*found) ? found : NULL;
 }
@@ -135,7 +131,7 @@ void container_parse(const char *text, struct run_place *ret_place)
 			snprintf(place.cgroup, sizeof(place.cgroup), "%s", path);
 			text_make_printable(place.cgroup, '?');
 			if (says_more(&place, &best) ||
-			    (begins(line, "0::") && !best.container_id[0] && path[1]))
+			    (text_begins(line, "0::") && !best.container_id[0] && path[1]))
 				best = place;
 		}
 		text += length + (text[length] == '\n');

@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 
 #include "sojourn/cleanup.h"
+#include "sojourn/text.h"
 
 #define DELETED " (deleted)"
 
@@ -33,11 +34,6 @@ static bool is_of_file(const char *line, struct mapping *ret_mapping)
 	m.inode = inode;
 	*ret_mapping = m;
 	return true;
-}
-
-static bool begins(const char *text, const char *start)
-{
-	return !strncmp(text, start, strlen(start));
 }
 
 /* A file that was replaced by an update has no name any more, but it can be opened as a mapping. */
@@ -65,7 +61,7 @@ int library_of(uint32_t pid, const char *name, struct library *ret_library)
 		return -errno;
 	while (fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = 0;
-		if (!is_of_file(line, &mapping) || !begins(strrchr(line, '/') + 1, name))
+		if (!is_of_file(line, &mapping) || !text_begins(strrchr(line, '/') + 1, name))
 			continue;
 		ret_library->device = makedev(mapping.major, mapping.minor);
 		ret_library->inode = mapping.inode;

@@ -15,6 +15,7 @@
 #include "skeleton.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/text.h"
 #include "wire/clear.h"
 
 static const struct {
@@ -46,7 +47,7 @@ const char *clear_denied(void)
 	if (uname(&name) < 0)
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(denied); i++) {
-		if (!strncmp(name.release, denied[i].release, strlen(denied[i].release)) &&
+		if (text_begins(name.release, denied[i].release) &&
 		    strstr(name.version, denied[i].version))
 			return denied[i].reason;
 	}

@@ -16,6 +16,7 @@
 #include "clear.h"
 #include "loader.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/text.h"
 
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 
@@ -418,7 +419,7 @@ static bool has_candidate(const struct plan *plan, enum question question, struc
 /* Return whether the row's program is one of fexit, and the kernel refuses those as such. Then the row has the reason. */
 static bool is_refused_fexit(struct plan_row *row)
 {
-	int r = strncmp(row->candidate->hook, "fexit/", strlen("fexit/")) ? 0 : kernel_btf_fexit();
+	int r = text_begins(row->candidate->hook, "fexit/") ? kernel_btf_fexit() : 0;
 
 	if (!r)
 		return false;

@@ -276,13 +276,19 @@ static struct run_service *find_service(const struct reading *reading, uint32_t 
 	return NULL;
 }
 
-static int add_row(struct run_service *front, uint16_t port, uint64_t connections)
+/* Return the row of the upstream at @port; NULL: there is none. */
+static struct run_upstream *find_row(const struct run_service *front, uint16_t port)
 {
-	struct run_upstream *row = NULL;
-
 	for (size_t i = 0; i < front->upstream_count; i++)
 		if (front->upstreams[i].port == port)
-			row = &front->upstreams[i];
+			return &front->upstreams[i];
+	return NULL;
+}
+
+static int add_row(struct run_service *front, uint16_t port, uint64_t connections)
+{
+	struct run_upstream *row = find_row(front, port);
+
 	if (!row)
 		row = run_add_upstream(front);
 	if (!row)
@@ -404,14 +410,6 @@ static bool is_slow(const struct reading *reading, const struct run_service *ser
 	       run_stage_mean(service, STAGE_SERVICE) >= SLOW_NS;
 }
 
-static bool has_row(const struct run_service *front, uint16_t port)
-{
-	for (size_t i = 0; i < front->upstream_count; i++)
-		if (front->upstreams[i].port == port)
-			return true;
-	return false;
-}
-
 /* Name the destinations of the sockets that have owners, each once. */
 static int write_calls(const struct outgoing_list *outgoing, const struct socket_owner *owners,
 		       struct run_service *front)
@@ -422,7 +420,7 @@ static int write_calls(const struct outgoing_list *outgoing, const struct socket
 
 	for (size_t i = 0; i < outgoing->count && count < CALLS_NAMED; i++) {
 		const char *towards = outgoing->list[i].towards;
-		bool known = !owners[i].pid || has_row(front, outgoing->list[i].port);
+		bool known = !owners[i].pid || find_row(front, outgoing->list[i].port);
 		size_t length = strlen(text);
 
 		for (size_t k = 0; k < count; k++)
