@@ -19,15 +19,14 @@
 #include "plan.h"
 #include "result.h"
 #include "run/observers.h"
-#include "run/progress.h"
 #include "run/start.h"
 #include "sojourn/clock.h"
 #include "sojourn/join.h"
 #include "sojourn/refuse.h"
 #include "sojourn/units.h"
+#include "view.h"
 
 #define WATCH_MS 250U /* also the interval of beats to the members */
-#define TICK_MS	 1000U
 
 /* Time for a login over the network. */
 #define HELLO_NS (60 * NSEC_PER_SEC)
@@ -51,7 +50,7 @@ struct fleet {
 	uint32_t threads; /* of each member */
 	uint32_t parts;	  /* how many members take part, the first ones */
 	uv_loop_t loop;
-	uv_timer_t watch, tick, leave;
+	uv_timer_t watch, leave;
 	uv_signal_t signals[2];
 	uv_signal_t resized;
 	struct plan plan;
@@ -66,8 +65,7 @@ struct fleet {
 	struct observers *observers; /* NULL: none */
 	bool interrupted;	     /* by a signal */
 	bool cut;		     /* ended early, by the user or after the loss of a member */
-	bool measured;		     /* a member has sent counts of its measured phase */
-	struct progress progress;
+	struct fleet_view view;
 	char *what;		   /* what is loaded, for people */
 	const struct member *lost; /* the first one; NULL: none */
 	char *loss;		   /* how a step of a sweep lost it */
@@ -177,7 +175,7 @@ static void on_signal(uv_signal_t *handle, int number)
 	struct fleet *fleet = handle->data;
 
 	if (fleet->interrupted) {
-		progress_close(&fleet->progress);
+		fleet_view_close(&fleet->view);
 		for (uint32_t i = 0; i < fleet->count; i++)
 			member_kill(&fleet->members[i]);
 		signal(number, SIG_DFL);
@@ -196,7 +194,7 @@ static void on_resize(uv_signal_t *handle, int number)
 	struct fleet *fleet = handle->data;
 
 	(void)number;
-	progress_resize(&fleet->progress);
+	progress_resize(&fleet->view.progress);
 }
 
 /* Return how long nothing may be heard of a member, and the name of such a silence. */
@@ -242,110 +240,27 @@ static void on_watch(uv_timer_t *timer)
 	beat_all(fleet);
 }
 
-/* ---- progress ---- */
-
-static void add_document(const struct run_driver *driver, struct stats *sum)
-{
-	sum->requests += driver->requests;
-	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++)
-		sum->errors[i] += driver->errors[i];
-	histogram_add(&sum->round_trip, &driver->round_trip);
-	histogram_add(&sum->response_time, &driver->response_time);
-}
-
-/*
- * Add up the members' latest documents. Return when the first member began to measure, by the
- * coordinator's clock; 0: there is no document yet.
- */
-static uint64_t add_documents(struct fleet *fleet)
-{
-	struct progress *progress = &fleet->progress;
-	uint64_t first_ns = 0;
-
-	progress->now = (struct stats){0};
-	for (uint32_t level = 0; level < FLEET_SUM_LEVELS; level++)
-		if (fleet->sum.levels[level])
-			add_document(fleet->sum.levels[level]->driver, &progress->now);
-	for (uint32_t i = 0; i < fleet->count; i++) {
-		struct member *member = &fleet->members[i];
-		const struct run *run = member_read(member);
-		uint64_t begin_ns = member_begin_ns(member);
-
-		beat_if_due(fleet);
-		if (begin_ns && (!first_ns || begin_ns < first_ns))
-			first_ns = begin_ns;
-		if (run)
-			add_document(run->driver, &progress->now);
-		if (i < progress->part_count)
-			progress->parts[i].now =
-				run ? run->driver->requests : member->result.requests;
-	}
-	return first_ns;
-}
-
-/*
- * The phase began before its first documents arrived, so the time before them must not count in the
- * next rate.
- */
-static void begin_measured(struct fleet *fleet, uint64_t begin_ns)
-{
-	const struct load_settings *load = fleet->load;
-	struct progress *progress = &fleet->progress;
-	uint64_t wall_ns = clock_wall_ns();
-
-	fleet->measured = true;
-	progress_begin_phase(progress, load->duration_ns, load->requests);
-	progress->begin_ns -= wall_ns > begin_ns ? wall_ns - begin_ns : 0;
-	progress->last = progress->now;
-	for (uint32_t i = 0; i < progress->part_count; i++)
-		progress->parts[i].last = progress->parts[i].now;
-}
-
-static void on_tick(uv_timer_t *timer)
-{
-	struct fleet *fleet = timer->data;
-	uint64_t begin_ns = add_documents(fleet);
-
-	if (fleet->measured)
-		progress_update(&fleet->progress);
-	else if (begin_ns)
-		begin_measured(fleet, begin_ns);
-	else
-		progress_warmup(&fleet->progress);
-}
-
-/*
- * Tick halfway between the times at which members report, so that each second has one document of
- * each.
- */
-static void start_ticks(struct fleet *fleet, uint64_t at_ns, uint64_t warmup_ns)
-{
-	uint64_t wall_ns = clock_wall_ns();
-	uint64_t until_ns = at_ns > wall_ns ? at_ns - wall_ns : 0;
-
-	if (!progress_is_shown(&fleet->progress))
-		return;
-	progress_begin_phase(&fleet->progress, warmup_ns, 0);
-	uv_timer_start(&fleet->tick, on_tick,
-		       (until_ns + warmup_ns) / NSEC_PER_MSEC % TICK_MS + TICK_MS / 2, TICK_MS);
-}
-
-static void open_progress(struct fleet *fleet)
-{
-	const struct progress_settings settings = {
-		.file = stderr,
-		.quiet = fleet->run->quiet,
-		.line = fleet->run->no_tui,
-		.what = fleet->what,
-	};
-	struct progress *progress = &fleet->progress;
-
-	progress_open(progress, &settings);
-	for (uint32_t i = 0; i < fleet->parts && i < PROGRESS_PARTS_MAX; i++)
-		progress->parts[progress->part_count++].name = fleet->members[i].name;
-}
-
 /* ---- the run ---- */
+
+/* Many documents are read in one turn of the loop. */
+static void beat_between(void *user)
+{
+	beat_if_due(user);
+}
+
+static void open_view(struct fleet *fleet)
+{
+	struct fleet_view *view = &fleet->view;
+
+	view->members = fleet->members;
+	view->count = fleet->count;
+	view->parts = fleet->parts;
+	view->sum = &fleet->sum;
+	view->load = fleet->load;
+	view->between = beat_between;
+	view->user = fleet;
+	fleet_view_open(view, fleet->run, fleet->what);
+}
 
 static int start_member(struct fleet *fleet, uint32_t index)
 {
@@ -444,7 +359,7 @@ static void begin(struct fleet *fleet, bool warming)
 	fleet->begin_ns = at_ns;
 	for (uint32_t i = 0; i < fleet->parts; i++)
 		member_begin(&fleet->members[i], at_ns, warming);
-	start_ticks(fleet, at_ns, fleet->warmed ? 0 : fleet->load->warmup_ns);
+	fleet_view_start(&fleet->view, at_ns, fleet->warmed ? 0 : fleet->load->warmup_ns);
 }
 
 /*
@@ -455,11 +370,11 @@ static int warm_up(struct fleet *fleet, char **ret_error)
 {
 	int err;
 
-	open_progress(fleet);
+	open_view(fleet);
 	begin(fleet, true);
 	fleet->running = false;
 	err = await_ready(fleet, ret_error);
-	uv_timer_stop(&fleet->tick);
+	fleet_view_stop(&fleet->view);
 	fleet->warmed = !err;
 	return err;
 }
@@ -468,13 +383,13 @@ static int warm_up(struct fleet *fleet, char **ret_error)
 static void measure(struct fleet *fleet)
 {
 	if (!fleet->warmed)
-		open_progress(fleet);
+		open_view(fleet);
 	begin(fleet, false);
 	while (!are_all(fleet, has_stopped))
 		uv_run(&fleet->loop, UV_RUN_DEFAULT);
-	uv_timer_stop(&fleet->tick);
+	fleet_view_stop(&fleet->view);
 	uv_timer_stop(&fleet->watch);
-	progress_close(&fleet->progress);
+	fleet_view_close(&fleet->view);
 }
 
 static int open_observers(struct fleet *fleet, char **ret_error)
@@ -550,7 +465,7 @@ static int begin_step(struct fleet *fleet, const struct drive_job *job, char **r
 	fleet->run = job->settings;
 	fleet->threads = step.threads;
 	fleet->parts = step.members;
-	fleet->running = fleet->measured = fleet->warmed = false;
+	fleet->running = fleet->warmed = false;
 	fleet->begin_ns = 0;
 	fleet_sum_clear(&fleet->sum);
 	for (uint32_t i = 0; i < fleet->count; i++)
@@ -606,7 +521,7 @@ static int open_signal(struct fleet *fleet, uv_signal_t *handle, uv_signal_cb ca
 
 static int open_handles(struct fleet *fleet)
 {
-	uv_timer_t *timers[] = {&fleet->watch, &fleet->tick, &fleet->leave};
+	uv_timer_t *timers[] = {&fleet->watch, &fleet->view.tick, &fleet->leave};
 	int err;
 
 	for (size_t i = 0; i < ARRAY_SIZE(timers); i++) {
@@ -656,7 +571,7 @@ void fleet_close(struct fleet *fleet)
 {
 	if (!fleet)
 		return;
-	progress_close(&fleet->progress);
+	fleet_view_close(&fleet->view);
 	observers_free(fleet->observers);
 	leave(fleet);
 	uv_walk(&fleet->loop, close_handle, NULL);
