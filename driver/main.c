@@ -8,6 +8,7 @@
 
 #include "fleet/agent.h"
 #include "fleet/fleet.h"
+#include "fleet/resume.h"
 #include "fleet/standby.h"
 #include "run/drive.h"
 #include "host/forecast.h"
@@ -203,18 +204,23 @@ static void free_sentences(char ***sentences)
 	run_strings_free(*sentences);
 }
 
-static int conclude(const struct options *options, const struct run *run)
+/* @ret_written: whether every output was written. NULL: it does not matter. */
+static int conclude(const struct options *options, const struct run *run, bool *ret_written)
 {
 	const char *observer_error = run->driver->observer_error;
 	CLEANUP(free_sentences) char **sentences = NULL;
 	size_t broken;
+	bool written;
 
 	if (observer_error)
 		log_error("the observer's part is missing: %s", observer_error);
 	tell_remarkable(run->driver);
 	broken = check_assertions(options, run, &sentences);
-	if (write_outputs(options, run, sentences) || observer_error || broken ||
-	    has_lost(run->driver) || has_errors(options, run->driver))
+	written = !write_outputs(options, run, sentences);
+	if (ret_written)
+		*ret_written = written;
+	if (!written || observer_error || broken || has_lost(run->driver) ||
+	    has_errors(options, run->driver))
 		return EXIT_DEGRADED;
 	return EXIT_SUCCESS;
 }
@@ -275,7 +281,7 @@ static int drive(const struct options *options, const struct scenario *scenario,
 		return fail(err, error, EXIT_DEGRADED);
 	if (run->sweep)
 		return conclude_sweep(options, run);
-	return conclude(options, run);
+	return conclude(options, run, NULL);
 }
 
 /* Steps were checked with the options: no bad usage is left. */
@@ -313,6 +319,7 @@ static int sweep_fleet(const struct options *options, const struct drive_job *jo
 static int open_and_sweep(const struct fleet_options *fleet_options, const struct options *options,
 			  const struct scenario *scenario, char **command)
 {
+	CLEANUP(kept_clear) struct kept kept = {0};
 	CLEANUP(cleanup_fleet_close) struct fleet *fleet = NULL;
 	struct drive_rows rows = {0};
 	const struct drive_job job = scenario_job_of(options, &rows, command);
@@ -320,22 +327,67 @@ static int open_and_sweep(const struct fleet_options *fleet_options, const struc
 	int err;
 
 	scenario_rows(scenario, &rows);
-	err = fleet_open(fleet_options, options, scenario, &fleet, &error);
+	err = fleet_open(fleet_options, options, scenario, &kept, &fleet, &error);
 	return err ? fail(err, error, EXIT_DEGRADED) : sweep_fleet(options, &job, fleet);
 }
 
 static int drive_fleet(const struct fleet_options *fleet, const struct options *options,
 		       const struct scenario *scenario, char **command)
 {
+	CLEANUP(kept_clear) struct kept kept = {0};
 	autorun struct run *run = NULL;
 	autofree char *error = NULL;
-	int err;
+	bool written = false;
+	int err, status;
 
 	if (options->command == COMMAND_SWEEP)
 		return open_and_sweep(fleet, options, scenario, command);
-	err = fleet_run(fleet, options, scenario, command, &run, &error);
+	err = fleet_run(fleet, options, scenario, command, &kept, &run, &error);
+	status = err ? fail(err, error, EXIT_DEGRADED) : conclude(options, run, &written);
+	kept_settle(&kept, written && !has_lost(run->driver));
+	return status;
+}
 
-	return err ? fail(err, error, EXIT_DEGRADED) : conclude(options, run);
+static int resume_fleet(struct resume *resume, const struct options *options)
+{
+	autorun struct run *run = NULL;
+	autofree char *error = NULL;
+	bool written;
+	int status, err = try_outputs(options, &error);
+
+	if (!err)
+		err = resume_run(resume, options, &run, &error);
+	if (err)
+		return fail(err, error, EXIT_DEGRADED);
+	status = conclude(options, run, &written);
+	if (written)
+		resume_forget(resume);
+	return status;
+}
+
+/* The stored command line is parsed as the first coordinator did; it was valid then. */
+static int find_and_resume(const struct fleet_options *fleet)
+{
+	CLEANUP(cleanup_resume_close) struct resume *resume = NULL;
+	struct options options;
+	struct scenario *scenario;
+	autofree char *error = NULL;
+	char **words;
+	int err = resume_open(fleet, &resume, &error), count = 0, status;
+
+	if (err)
+		return fail(err, error, EXIT_DEGRADED);
+	for (words = resume_command(resume); *words && strcmp(*words, "--") != 0;)
+		words++;
+	while (words[count])
+		count++;
+	err = scenario_of_command(count, words, NULL, &options, &scenario, &error);
+	if (err)
+		return fail(err, error, EXIT_DEGRADED);
+	status = resume_fleet(resume, &options);
+	scenario_free(scenario);
+	options_clear(&options);
+	return status;
 }
 
 /* Warn only: perhaps the name resolves on the host of the run alone. */
@@ -419,6 +471,8 @@ static int run_fleet(int argc, char **argv, char **command)
 		return fail(err, error, EXIT_USAGE);
 	if (fleet.help)
 		fleet_options_help(stdout);
+	else if (fleet.resume)
+		status = find_and_resume(&fleet);
 	else
 		status = run(argc - rest, argv + rest, command, &fleet);
 	fleet_options_clear(&fleet);

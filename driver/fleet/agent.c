@@ -29,6 +29,8 @@
 #define BEAT_NS	      (500 * NSEC_PER_MSEC)
 #define LISTEN_MS     250
 #define AWAIT_STEP_MS 5
+/* For requests under way, if the result is wanted without a coordinator. */
+#define LEAVE_S 60U
 
 struct agent {
 	const struct ceilings *ceilings;
@@ -45,6 +47,8 @@ struct agent {
 	_Atomic(json_t *) step;	      /* of a sweep, that the main thread has not taken yet */
 	uint64_t beat_ns;	      /* when the next beat is due */
 	uint64_t patience_ns;	      /* a longer silence means that the coordinator is gone */
+	bool leaving;		      /* its coordinator is gone, and the load ends */
+	bool kept;		      /* the result is stored, also without a coordinator */
 	_Atomic uint64_t start_at_ns; /* by this host's wall clock */
 	int start_fd;		      /* readable once start_at_ns is set */
 	int stop_fd;		      /* readable once the run is to end */
@@ -224,14 +228,19 @@ static int receive(struct agent *agent, bool *ret_heard)
 	return channel_lines_add(&agent->lines, bytes, (size_t)length);
 }
 
-/* Count steps, not time: if this agent itself was stopped, its coordinator was not silent. */
-static int listen_patiently(struct agent *agent)
+static bool is_idle(struct agent *agent)
 {
-	uint64_t steps = agent->patience_ns / (LISTEN_MS * NSEC_PER_MSEC);
+	return atomic_load(&agent->asked) == atomic_load(&agent->done);
+}
+
+/* Count steps, not time: if this agent itself was stopped, its coordinator was not silent. */
+static int listen_patiently(struct agent *agent, uint64_t patience_ns)
+{
+	uint64_t steps = patience_ns / (LISTEN_MS * NSEC_PER_MSEC);
 	uint64_t silent = 0;
 	int err = 0;
 
-	while (!err && silent <= steps) {
+	while (!err && silent <= steps && !(agent->leaving && is_idle(agent))) {
 		bool heard;
 
 		for (char *line; (line = channel_lines_take(&agent->lines)); free(line))
@@ -252,20 +261,35 @@ static void tell_silence(const struct agent *agent)
 }
 
 /*
+ * End the load as a stop does. The process that relays the result learns why it comes early. The
+ * alarm ends this process if nobody reads what it sends.
+ */
+static int leave_orderly(struct agent *agent)
+{
+	(void)alarm(LEAVE_S);
+	raise_fd(agent->stop_fd);
+	send_type(agent, "silent");
+	agent->leaving = true;
+	return listen_patiently(agent, LEAVE_S * NSEC_PER_SEC);
+}
+
+/*
  * End the process from here: the main thread may wait where nothing wakes it, in getaddrinfo() or
  * on a full channel.
  */
 static void *keep_channel(void *argument)
 {
 	struct agent *agent = argument;
-	int err = listen_patiently(agent);
+	int err = listen_patiently(agent, agent->patience_ns);
 
-	if (atomic_load(&agent->asked) == atomic_load(&agent->done)) {
+	if (err == -ETIMEDOUT && !is_idle(agent))
+		tell_silence(agent);
+	if (err == -ETIMEDOUT && !is_idle(agent) && agent->kept)
+		err = leave_orderly(agent);
+	if (is_idle(agent)) {
 		raise_fd(agent->step_fd);
 		return NULL;
 	}
-	if (err == -ETIMEDOUT)
-		tell_silence(agent);
 	_exit(EXIT_FAILURE);
 }
 
@@ -444,6 +468,7 @@ static int serve(struct agent *agent)
 		tell_error(agent, "refused", err, error);
 		return err;
 	}
+	agent->kept = json_is_true(json_object_get(plan, "kept"));
 	err = -pthread_create(&agent->thread, NULL, keep_channel, agent);
 	if (err)
 		return err;

@@ -7,7 +7,7 @@
  * ends the run. If observers are to be marked, an agent is ready again after its warm-up, and gets a
  * second start.
  * To the coordinator: hello, refused, ready, pong, beat, document, error, failed (a request has
- * failed).
+ * failed), silent (the coordinator is, so the load ends).
  */
 #ifndef DRIVER_FLEET_CHANNEL_H
 #define DRIVER_FLEET_CHANNEL_H
@@ -21,7 +21,7 @@
 #include "sojourn/cleanup.h"
 
 /* Raise it when a message's meaning changes. Version and protocol of both ends must be equal. */
-#define CHANNEL_PROTOCOL 4
+#define CHANNEL_PROTOCOL 5
 
 /* Bytes of a file or document in one message. Escaping or encoding at most doubles them. */
 #define CHANNEL_PART ((size_t)384 << 10)

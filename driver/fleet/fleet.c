@@ -55,6 +55,7 @@ struct fleet {
 	uv_signal_t resized;
 	struct plan plan;
 	struct muster *muster; /* NULL: a command reaches the members */
+	struct kept *kept;
 	struct member *members;
 	uint32_t count;
 	struct fleet_sum sum;	     /* of members with a result */
@@ -427,11 +428,29 @@ static int take_result(struct fleet *fleet, char **command, struct run **ret_run
 	return err;
 }
 
+/* Another coordinator then knows whose results to wait for. */
+static void record(struct fleet *fleet, char **command)
+{
+	json_t *members = fleet->kept->on ? json_array() : NULL;
+
+	for (uint32_t i = 0; members && i < fleet->count; i++) {
+		const struct member *member = &fleet->members[i];
+
+		(void)json_array_append_new(members, kept_member(muster_agent(fleet->muster, i),
+								 member->name, member->offset_ns,
+								 member->round_ns));
+	}
+	if (fleet->kept->on)
+		kept_record(fleet->kept, command, members);
+}
+
 /* Wait for the start, and measure between the observers' marks. */
 static int carry_out(struct fleet *fleet, char **command, struct run **ret_run, char **ret_error)
 {
 	int err = await_start(fleet, ret_error);
 
+	if (!err)
+		record(fleet, command);
 	if (!err && fleet->observers && fleet->load->warmup_ns)
 		err = warm_up(fleet, ret_error);
 	if (!err && fleet->observers)
@@ -638,12 +657,17 @@ static bool is_signalled(void *user)
 static int name_members(struct fleet *fleet, char **ret_error)
 {
 	const struct muster_patience patience = {.is_over = is_signalled, .user = fleet};
-	int err = fleet->fleet->hosts ? 0
-				      : muster_call(&fleet->loop, fleet->fleet, patience,
-						    &fleet->muster, ret_error);
+	const bool sweep = fleet->options->command == COMMAND_SWEEP;
+	int err = fleet->fleet->hosts ? 0 : kept_open(fleet->kept, fleet->fleet, sweep);
 
+	if (!err && !fleet->fleet->hosts)
+		err = muster_call(&fleet->loop, fleet->fleet, fleet->kept, patience, &fleet->muster,
+				  ret_error);
 	if (err)
 		return err == -ECANCELED ? check_gathered(fleet, ret_error) : err;
+	fleet->plan.kept = fleet->kept->on;
+	if (!fleet->fleet->hosts && !fleet->options->run.quiet)
+		kept_tell(fleet->kept);
 	for (uint32_t i = 0; i < fleet->count; i++)
 		fleet->members[i].name = fleet->fleet->hosts ? fleet->fleet->hosts[i]
 							     : muster_name(fleet->muster, i);
@@ -659,7 +683,8 @@ static const char *name_of(const struct options *options, const struct scenario 
 }
 
 static int make_fleet(const struct fleet_options *fleet_options, const struct options *options,
-		      const struct scenario *scenario, struct fleet **ret_fleet, char **ret_error)
+		      const struct scenario *scenario, struct kept *kept, struct fleet **ret_fleet,
+		      char **ret_error)
 {
 	struct fleet *fleet = calloc(1, sizeof(*fleet));
 	int err = fleet ? uv_loop_init(&fleet->loop) : -ENOMEM;
@@ -669,6 +694,7 @@ static int make_fleet(const struct fleet_options *fleet_options, const struct op
 		return err;
 	}
 	fleet->fleet = fleet_options;
+	fleet->kept = kept;
 	fleet->options = options;
 	fleet->scenario = scenario;
 	fleet->load = &options->load;
@@ -690,10 +716,11 @@ static int make_fleet(const struct fleet_options *fleet_options, const struct op
 }
 
 int fleet_open(const struct fleet_options *fleet_options, const struct options *options,
-	       const struct scenario *scenario, struct fleet **ret_fleet, char **ret_error)
+	       const struct scenario *scenario, struct kept *kept, struct fleet **ret_fleet,
+	       char **ret_error)
 {
 	CLEANUP(cleanup_fleet_close) struct fleet *fleet = NULL;
-	int err = make_fleet(fleet_options, options, scenario, &fleet, ret_error);
+	int err = make_fleet(fleet_options, options, scenario, kept, &fleet, ret_error);
 
 	if (!err)
 		err = gather(fleet, ret_error);
@@ -703,11 +730,11 @@ int fleet_open(const struct fleet_options *fleet_options, const struct options *
 }
 
 int fleet_run(const struct fleet_options *fleet_options, const struct options *options,
-	      const struct scenario *scenario, char **command, struct run **ret_run,
-	      char **ret_error)
+	      const struct scenario *scenario, char **command, struct kept *kept,
+	      struct run **ret_run, char **ret_error)
 {
 	CLEANUP(cleanup_fleet_close) struct fleet *fleet = NULL;
-	int err = make_fleet(fleet_options, options, scenario, &fleet, ret_error);
+	int err = make_fleet(fleet_options, options, scenario, kept, &fleet, ret_error);
 
 	return err ? err : run_members(fleet, command, ret_run, ret_error);
 }

@@ -8,6 +8,7 @@
 #define DRIVER_FLEET_FLEET_H
 
 #include "fleet_options.h"
+#include "kept.h"
 #include "options/options.h"
 #include "run/drive.h"
 #include "scenario/scenario.h"
@@ -22,13 +23,13 @@ int fleet_check(const struct fleet_options *fleet, const struct options *options
 		const struct scenario *scenario, char **ret_error);
 
 /*
- * Carry out the run. @options are those of the whole run, already checked. Return 0 with the
+ * Carry out the run. @kept is zeroed; kept_settle() is due in the end, and kept_clear(). @options are those of the whole run, already checked. Return 0 with the
  * document of all members, including lost ones. -EINVAL with a reason in @ret_error if nothing was
  * measured; other -errno.
  */
 int fleet_run(const struct fleet_options *fleet, const struct options *options,
-	      const struct scenario *scenario, char **command, struct run **ret_run,
-	      char **ret_error);
+	      const struct scenario *scenario, char **command, struct kept *kept,
+	      struct run **ret_run, char **ret_error);
 
 struct fleet;
 
@@ -37,7 +38,8 @@ struct fleet;
  * fleet borrows from the arguments.
  */
 int fleet_open(const struct fleet_options *fleet, const struct options *options,
-	       const struct scenario *scenario, struct fleet **ret_fleet, char **ret_error);
+	       const struct scenario *scenario, struct kept *kept, struct fleet **ret_fleet,
+	       char **ret_error);
 
 /*
  * Carry out one run of a sweep by the fleet @user; see struct sweep_runner. A run of fewer

@@ -251,11 +251,14 @@ void fleet_options_help(FILE *file)
 	      "       sojourn-drive fleet --via nats://HOST --members N [OPTION]... -- URL ...\n"
 	      "       sojourn-drive fleet ... -- sweep [OPTION]... URL...\n"
 	      "       sojourn-drive fleet ... -- run FILE.yaml [OPTION]... [URL]\n"
+	      "       sojourn-drive fleet resume ID --via nats://HOST [OPTION]...\n"
 	      "Carry out one run by the drivers of several hosts: divided between them, started\n"
 	      "together, ended together, with one report. The words after -- are as without "
 	      "fleet.\n"
 	      "Connections, requests and the rate are those of the whole run, threads those of\n"
-	      "each member. Each step of a sweep is one run of all hosts. No --source.\n",
+	      "each member. Each step of a sweep is one run of all hosts. No --source.\n"
+	      "resume takes up a run over NATS whose coordinator was killed: it waits for the\n"
+	      "members and reports as the run itself would have done. Needs JetStream.\n",
 	      file);
 	cli_help_tables(&fleet_command, file);
 	fputs("\n"
@@ -290,6 +293,29 @@ void agent_options_help(FILE *file)
 
 /* ---- command lines ---- */
 
+/* Take "resume ID" from the words. */
+static int take_resume(struct cli_words *words, struct fleet_options *options, char **ret_error)
+{
+	if (!words->count || strcmp(words->list[0], "resume") != 0)
+		return 0;
+	if (words->count < 2)
+		return refuse(ret_error, "resume: the run's key is missing; its coordinator has "
+					 "printed it at the start");
+	if (words->count > 2)
+		return refuse(ret_error,
+			      "resume: '%s' follows the run's key; one run at a time can "
+			      "be resumed",
+			      words->list[2]);
+	if (!relay_is_key(words->list[1]))
+		return refuse(ret_error,
+			      "resume: '%s' is no run's key, which has 32 of the "
+			      "characters 0-9 and a-f",
+			      words->list[1]);
+	options->resume = words->list[1];
+	words->count = 0;
+	return 0;
+}
+
 static int parse(const struct cli_command *command, int argc, char **argv, void *target,
 		 char **ret_error)
 {
@@ -297,6 +323,8 @@ static int parse(const struct cli_command *command, int argc, char **argv, void 
 	struct cli_words words = {.list = list};
 	int err = list ? cli_walk(command, argc, argv, target, &words, ret_error) : -ENOMEM;
 
+	if (!err && command == &fleet_command)
+		err = take_resume(&words, target, ret_error);
 	if (!err && words.count)
 		return refuse(ret_error, "'%s' is no option of %s; --help lists them%s",
 			      words.list[0], argv[0],
@@ -363,10 +391,34 @@ static int settle_waiting(struct fleet_options *options, char **ret_error)
 	return 0;
 }
 
+/* The run has its command line, and its members. */
+static int settle_resume(const struct fleet_options *options, bool has_rest, char **ret_error)
+{
+	const char *given = options->host_count	     ? "hosts"
+			    : options->members	     ? "members"
+			    : options->gather_ns     ? "gather"
+			    : options->agent_program ? "agent-program"
+						     : NULL;
+
+	if (!options->nats.url)
+		return refuse(ret_error,
+			      "resume: the server that has the run's results is missing; "
+			      "add --via nats://HOST");
+	if (given)
+		return refuse(ret_error,
+			      "--%s: a run that is resumed has its members; leave it out", given);
+	if (has_rest)
+		return refuse(ret_error, "resume: the command line of the run is stored with it; "
+					 "leave out -- and what follows");
+	return 0;
+}
+
 static int settle(struct fleet_options *options, bool has_rest, char **ret_error)
 {
 	int err = check_nats(&options->nats, "--via", ret_error);
 
+	if (!err && options->resume)
+		return settle_resume(options, has_rest, ret_error);
 	if (!err)
 		err = options->nats.url ? settle_waiting(options, ret_error)
 					: settle_hosts(options, ret_error);

@@ -24,7 +24,8 @@ enum fleet_on_loss {
 /* Owns its words; fleet_options_clear() frees them. */
 struct fleet_options {
 	bool help;
-	char **via; /* the words of --via, then a NULL */
+	const char *resume; /* the key of a run that is taken up; NULL: a new one */
+	char **via;	    /* the words of --via, then a NULL */
 	size_t via_count;
 	char **hosts; /* NULL: agents that answer over NATS */
 	size_t host_count;

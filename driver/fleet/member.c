@@ -284,6 +284,12 @@ static void take_failure(struct member *member, const json_t *message)
 	member->owner.failed(member->owner.user, member);
 }
 
+static void take_silence(struct member *member, const json_t *message)
+{
+	(void)message;
+	lose(member, "this coordinator was silent for too long, so its agent has ended the load");
+}
+
 static void take_beat(struct member *member, const json_t *message)
 {
 	(void)member; /* take_line() has noted that the member lives */
@@ -296,7 +302,7 @@ static const struct {
 } kinds[] = {
 	{"hello", take_hello},	  {"refused", take_refusal}, {"ready", take_ready},
 	{"pong", take_pong},	  {"beat", take_beat},	     {"document", take_document},
-	{"failed", take_failure}, {"error", take_error},
+	{"failed", take_failure}, {"error", take_error},     {"silent", take_silence},
 };
 
 /*

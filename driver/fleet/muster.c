@@ -54,15 +54,17 @@ struct muster {
 	uv_loop_t *loop;
 	uv_timer_t timer;
 	struct nats *nats;
-	char run[SECRET_LENGTH + 1];
+	const char *run;
+	bool kept;
 	char *asker;
 	unsigned int steps;
 	struct heard *heard;
 	size_t heard_count;
 	struct post *posts;
 	uint32_t count;
-	bool open;    /* the server has let it in */
-	char *failed; /* why the connection has ended; NULL: it has not */
+	bool open;     /* the server has let it in */
+	bool gathered; /* all agents are there */
+	char *failed;  /* why the connection has ended; NULL: it has not */
 };
 
 static bool is_complete(const struct muster *muster)
@@ -156,7 +158,7 @@ static int open_pipes(struct post *post)
 
 static int open_relay(struct post *post)
 {
-	const struct relay_owner owner = {post, on_drained, on_ended, on_closed};
+	const struct relay_owner owner = {post, NULL, on_drained, on_ended, on_closed};
 	struct muster *muster = post->muster;
 	char subject[RELAY_SUBJECT];
 	int err;
@@ -190,9 +192,9 @@ static void claim(struct muster *muster, struct post *post, const struct heard *
 	post->asked = 0;
 	address(muster, heard->agent, subject);
 	relay_send(muster->nats, subject,
-		   json_pack("{s:s, s:s, s:I, s:I}", "type", "claim", "asker", muster->asker,
-			     "window", (json_int_t)window_of(muster), "patience_ns",
-			     (json_int_t)muster->options->lost_after_ns));
+		   json_pack("{s:s, s:s, s:b, s:I, s:I}", "type", "claim", "asker", muster->asker,
+			     "keep", muster->kept, "window", (json_int_t)window_of(muster),
+			     "patience_ns", (json_int_t)muster->options->lost_after_ns));
 }
 
 static struct heard *hear(struct muster *muster, const char *agent, const char *name)
@@ -319,7 +321,20 @@ static void on_open(void *user)
 	err = nats_subscribe(muster->nats, subject);
 	if (err)
 		fail(muster, strerror(-err));
+	for (uint32_t i = 0; i < muster->count; i++)
+		if (muster->posts[i].opened)
+			relay_attach(&muster->posts[i].relay, muster->nats);
 	call(muster);
+}
+
+/* Agents whose results are kept wait for the next connection, too: lost members are silent. */
+static void lose_connection(struct muster *muster)
+{
+	muster->open = false;
+	nats_close(TAKE_PTR(muster->nats));
+	for (uint32_t i = 0; i < muster->count; i++)
+		if (muster->posts[i].opened)
+			relay_attach(&muster->posts[i].relay, NULL);
 }
 
 static void on_failed(void *user, const char *reason)
@@ -327,6 +342,10 @@ static void on_failed(void *user, const char *reason)
 	struct muster *muster = user;
 	char text[256];
 
+	if (muster->kept && muster->gathered && !muster->failed) {
+		lose_connection(muster);
+		return;
+	}
 	fail(muster, reason);
 	snprintf(text, sizeof(text), "the connection to %s: %s", muster->options->nats.url, reason);
 	for (uint32_t i = 0; i < muster->count; i++) {
@@ -339,13 +358,25 @@ static void on_failed(void *user, const char *reason)
 	}
 }
 
+static void connect_again(struct muster *muster)
+{
+	const struct nats_owner owner = {muster, on_open, on_message, on_failed};
+	autofree char *error = NULL;
+	int err = nats_open(muster->loop, &muster->options->nats, &owner, &muster->nats, &error);
+
+	if (err)
+		fail(muster, error ? error : strerror(-err));
+}
+
 /* Free the places of agents that did not answer their claims, and call for others. */
 static void on_step(uv_timer_t *timer)
 {
 	struct muster *muster = timer->data;
 
 	muster->steps++;
-	if (!muster->open)
+	if (muster->gathered && !muster->nats)
+		connect_again(muster);
+	if (!muster->open || muster->gathered)
 		return;
 	for (uint32_t i = 0; i < muster->count; i++) {
 		struct post *post = &muster->posts[i];
@@ -447,6 +478,11 @@ const char *muster_name(const struct muster *muster, uint32_t index)
 	return muster->posts[index].name;
 }
 
+const char *muster_agent(const struct muster *muster, uint32_t index)
+{
+	return muster->posts[index].agent;
+}
+
 int muster_attach(struct muster *muster, uint32_t index, struct member *member)
 {
 	struct post *post = &muster->posts[index];
@@ -480,12 +516,11 @@ static char *describe_asker(void)
 static int open_muster(struct muster *muster, char **ret_error)
 {
 	const struct nats_owner owner = {muster, on_open, on_message, on_failed};
-	int err = secret_make(muster->run);
 
 	muster->asker = describe_asker();
 	muster->posts = calloc(muster->count, sizeof(*muster->posts));
-	if (err || !muster->asker || !muster->posts)
-		return err ? err : -ENOMEM;
+	if (!muster->asker || !muster->posts)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < muster->count; i++) {
 		muster->posts[i].muster = muster;
 		muster->posts[i].fds[0] = -1;
@@ -495,7 +530,7 @@ static int open_muster(struct muster *muster, char **ret_error)
 	return nats_open(muster->loop, &muster->options->nats, &owner, &muster->nats, ret_error);
 }
 
-int muster_call(uv_loop_t *loop, const struct fleet_options *options,
+int muster_call(uv_loop_t *loop, const struct fleet_options *options, const struct kept *kept,
 		struct muster_patience patience, struct muster **ret_muster, char **ret_error)
 {
 	struct muster *muster = calloc(1, sizeof(*muster));
@@ -507,13 +542,17 @@ int muster_call(uv_loop_t *loop, const struct fleet_options *options,
 	}
 	muster->timer.data = muster;
 	muster->options = options;
+	muster->run = kept->run;
+	muster->kept = kept->on;
 	muster->loop = loop;
 	muster->count = options->members;
 	*ret_muster = muster;
 	err = open_muster(muster, ret_error);
 	if (!err)
 		err = wait_for_agents(muster, patience, ret_error);
-	uv_timer_stop(&muster->timer);
+	muster->gathered = !err;
+	if (err || !muster->kept)
+		uv_timer_stop(&muster->timer);
 	return err;
 }
 
@@ -548,6 +587,7 @@ void muster_free(struct muster *muster)
 		return;
 	for (uint32_t i = 0; muster->posts && i < muster->count; i++) {
 		close_fds(&muster->posts[i]);
+		relay_clear(&muster->posts[i].relay);
 		free(muster->posts[i].name);
 	}
 	free(muster->posts);

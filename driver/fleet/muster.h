@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "fleet_options.h"
+#include "kept.h"
 #include "member.h"
 
 struct muster;
@@ -22,13 +23,15 @@ struct muster_patience {
 };
 
 /*
- * Wait until the wanted number of agents has accepted. -EINVAL with a sentence in @ret_error,
+ * Call agents for the run of @kept, which store their results if it is kept. Wait until the wanted number of agents has accepted. -EINVAL with a sentence in @ret_error,
  * -ECANCELED if the patience is over, other -errno.
  */
-int muster_call(uv_loop_t *loop, const struct fleet_options *options,
+int muster_call(uv_loop_t *loop, const struct fleet_options *options, const struct kept *kept,
 		struct muster_patience patience, struct muster **ret_muster, char **ret_error);
 /* Return the name of the agent that is member @index. */
 const char *muster_name(const struct muster *muster, uint32_t index);
+/* Return its key. */
+const char *muster_agent(const struct muster *muster, uint32_t index);
 /* Connect @member to its agent. 0 or -errno. */
 int muster_attach(struct muster *muster, uint32_t index, struct member *member);
 /* Release all agents and close the connection, which takes turns of the loop. */

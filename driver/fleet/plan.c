@@ -297,11 +297,12 @@ json_t *plan_next(const struct plan *plan, uint32_t index, const char *name,
 		return NULL;
 	if (place->file < plan->file_count)
 		return next_part(plan, place);
-	message = json_pack("{s:s, s:O, s:O, s:b, s:b, s:i, s:i, s:i, s:s, s:I}", "type", "plan",
-			    "arguments", plan->arguments, "paths", plan->paths, "sweep",
-			    plan->sweep, "pauses", plan->pauses, "member", (int)index, "members",
-			    (int)plan->members, "samples", (int)plan->samples, "name", name,
-			    "patience_ms", (json_int_t)(plan->patience_ns / NSEC_PER_MSEC));
+	message =
+		json_pack("{s:s, s:O, s:O, s:b, s:b, s:b, s:i, s:i, s:i, s:s, s:I}", "type", "plan",
+			  "arguments", plan->arguments, "paths", plan->paths, "sweep", plan->sweep,
+			  "pauses", plan->pauses, "kept", plan->kept, "member", (int)index,
+			  "members", (int)plan->members, "samples", (int)plan->samples, "name",
+			  name, "patience_ms", (json_int_t)(plan->patience_ns / NSEC_PER_MSEC));
 	place->over = message != NULL;
 	return message;
 }

@@ -26,6 +26,7 @@ struct plan {
 	size_t file_count;
 	bool sweep;  /* no run, but the runs of a sweep: see plan_step() */
 	bool pauses; /* members wait for a second start between warm-up and measured phase */
+	bool kept;   /* results are stored, also if the coordinator is gone */
 	uint32_t members;
 	uint32_t samples;     /* for each member */
 	uint64_t patience_ns; /* after a silence of this length, either end gives up the other */

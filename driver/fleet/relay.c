@@ -14,6 +14,9 @@
 #define NAME_SIGNS HEX "ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-"
 #define PIECE_MAX  ((size_t)256 << 10)
 
+/* The two ends send each other six messages a second at least. */
+#define GAPS_PER_QUESTION 8U
+
 /* ---- messages ---- */
 
 void relay_send(struct nats *nats, const char *subject, json_t *message)
@@ -83,18 +86,64 @@ void relay_drop(struct relay *relay)
 	close_written(relay);
 }
 
-static void send_bytes(struct relay *relay, const char *bytes, size_t length, const char *end)
+/* Without a connection the bytes stay unsure, and are sent again over the next one. */
+static void post(struct relay *relay, json_t *message, const char *bytes, size_t length)
 {
-	autojson json_t *head = json_pack("{s:I, s:I, s:s*}", "at", (json_int_t)relay->sent, "ack",
-					  (json_int_t)relay->written, "end", end);
+	autojson json_t *head = message;
 	autofree char *text = head ? json_dumps(head, JSON_COMPACT) : NULL;
 	autofree char *line = NULL;
 
-	/* If one is lost here, the next has a wrong number, and the other end notices. */
-	if (text && asprintf(&line, "%s\n", text) >= 0)
+	if (relay->nats && text && asprintf(&line, "%s\n", text) >= 0)
 		(void)nats_publish(relay->nats, relay->subject, line, bytes, length);
-	relay->sent += length;
 	relay->reported = relay->written;
+}
+
+static void remember(struct relay *relay, const char *bytes, size_t length)
+{
+	size_t unsure = (size_t)(relay->sent - relay->acknowledged);
+
+	if (unsure + length > relay->unsure_size) {
+		char *grown = realloc(relay->unsure, 2 * (unsure + length));
+
+		/* If one is lost here, the next has a wrong number, and the other end notices. */
+		if (!grown)
+			return;
+		relay->unsure = grown;
+		relay->unsure_size = 2 * (unsure + length);
+	}
+	memcpy(relay->unsure + unsure, bytes, length);
+	relay->sent += length;
+}
+
+static void send_bytes(struct relay *relay, const char *bytes, size_t length, const char *end)
+{
+	uint64_t at = relay->sent;
+
+	if (length)
+		remember(relay, bytes, length);
+	post(relay,
+	     json_pack("{s:I, s:I, s:s*}", "at", (json_int_t)at, "ack", (json_int_t)relay->written,
+		       "end", end),
+	     bytes, length);
+}
+
+/* Send every unsure byte. @ask: the other end is to do the same. */
+static void send_again(struct relay *relay, bool ask)
+{
+	size_t unsure = (size_t)(relay->sent - relay->acknowledged), at = 0;
+
+	do {
+		size_t most = relay->nats ? nats_payload_max(relay->nats) - HEAD_MAX : unsure;
+		size_t length = unsure - at;
+
+		most = most < PIECE_MAX ? most : PIECE_MAX;
+		length = length < most ? length : most;
+		post(relay,
+		     json_pack("{s:I, s:I, s:b}", "at", (json_int_t)(relay->acknowledged + at),
+			       "ack", (json_int_t)relay->written, "again", ask && !at),
+		     relay->unsure + at, length);
+		at += length;
+	} while (at < unsure);
 }
 
 void relay_end(struct relay *relay, const char *reason)
@@ -110,8 +159,13 @@ void relay_end(struct relay *relay, const char *reason)
 static size_t room(const struct relay *relay)
 {
 	size_t free_bytes = relay->window - (size_t)(relay->sent - relay->acknowledged);
-	size_t most = nats_payload_max(relay->nats) - HEAD_MAX;
+	size_t most;
 
+	if (relay->muted)
+		return PIECE_MAX;
+	if (!relay->nats)
+		return 0;
+	most = nats_payload_max(relay->nats) - HEAD_MAX;
 	most = most < PIECE_MAX ? most : PIECE_MAX;
 	return free_bytes < most ? free_bytes : most;
 }
@@ -131,7 +185,9 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 {
 	struct relay *relay = stream->data;
 
-	if (length > 0)
+	if (length > 0 && relay->owner.read)
+		relay->owner.read(relay->owner.user, buffer->base, (size_t)length);
+	if (length > 0 && !relay->muted)
 		send_bytes(relay, buffer->base, (size_t)length, NULL);
 	free(buffer->base);
 	if (length < 0) {
@@ -162,7 +218,7 @@ static void read_if_room(struct relay *relay)
 struct writing {
 	uv_write_t request;
 	struct relay *relay;
-	size_t length;
+	size_t counted; /* bytes of the other end */
 	char bytes[];
 };
 
@@ -173,14 +229,14 @@ static void on_written(uv_write_t *request, int status)
 	struct relay *relay = writing->relay;
 
 	relay->writes--;
-	relay->written += writing->length;
+	relay->written += writing->counted;
 	free(writing);
 	if (!status && !relay->over && relay->written - relay->reported >= relay->window / 4)
 		send_bytes(relay, NULL, 0, NULL);
 	close_written(relay);
 }
 
-static void write_out(struct relay *relay, const char *bytes, size_t length)
+static void write_out(struct relay *relay, const char *bytes, size_t length, size_t counted)
 {
 	struct writing *writing = malloc(sizeof(*writing) + length);
 	uv_buf_t buffer;
@@ -188,7 +244,7 @@ static void write_out(struct relay *relay, const char *bytes, size_t length)
 	if (!writing)
 		return; /* they are never acknowledged, and the run ends by silence */
 	writing->relay = relay;
-	writing->length = length;
+	writing->counted = counted;
 	memcpy(writing->bytes, bytes, length);
 	buffer = uv_buf_init(writing->bytes, (unsigned int)length);
 	if (uv_write(&writing->request, (uv_stream_t *)&relay->out, &buffer, 1, on_written))
@@ -209,6 +265,36 @@ static void fail(struct relay *relay, const char *reason)
 	end_by(relay, reason);
 }
 
+static void take_acknowledgement(struct relay *relay, uint64_t acknowledged)
+{
+	size_t left = (size_t)(relay->sent - acknowledged);
+
+	if (acknowledged <= relay->acknowledged)
+		return; /* an old message */
+	if (left)
+		memmove(relay->unsure, relay->unsure + (acknowledged - relay->acknowledged), left);
+	relay->acknowledged = acknowledged;
+}
+
+/* Ask for what is missing, and seldom again: all that is under way follows the gap, too. */
+static void note_gap(struct relay *relay)
+{
+	if (relay->gaps++ % GAPS_PER_QUESTION == 0)
+		send_again(relay, true);
+}
+
+/* Bytes that were received before are skipped. */
+static void take_bytes(struct relay *relay, uint64_t at, const char *bytes, size_t length)
+{
+	size_t known = (size_t)(relay->received - at);
+
+	relay->gaps = 0;
+	if (known >= length)
+		return;
+	relay->received += length - known;
+	write_out(relay, bytes + known, length - known, length - known);
+}
+
 void relay_take(struct relay *relay, const char *payload, size_t length)
 {
 	const char *body = NULL, *end;
@@ -219,24 +305,47 @@ void relay_take(struct relay *relay, const char *payload, size_t length)
 
 	if (relay->over)
 		return;
-	if (!head || acknowledged < (json_int_t)relay->acknowledged ||
-	    acknowledged > (json_int_t)relay->sent || body_length > RELAY_WINDOW_MAX) {
+	if (!head || acknowledged < 0 || acknowledged > (json_int_t)relay->sent || at < 0 ||
+	    body_length > RELAY_WINDOW_MAX) {
 		fail(relay, "a message was not valid");
 		return;
 	}
-	if (at != (json_int_t)relay->received) {
-		fail(relay, "messages were lost on their way through NATS");
+	take_acknowledgement(relay, (uint64_t)acknowledged);
+	if (at > (json_int_t)relay->received) {
+		note_gap(relay);
 		return;
 	}
-	relay->acknowledged = (uint64_t)acknowledged;
-	relay->received += body_length;
-	if (body_length)
-		write_out(relay, body, body_length);
+	take_bytes(relay, (uint64_t)at, body, body_length);
+	if (json_is_true(json_object_get(head, "again")))
+		send_again(relay, false);
 	end = json_string_value(json_object_get(head, "end"));
 	if (end)
 		end_by(relay, end);
 	else
 		read_if_room(relay);
+}
+
+void relay_attach(struct relay *relay, struct nats *nats)
+{
+	relay->nats = nats;
+	if (!nats || relay->over || relay->muted)
+		return;
+	send_again(relay, true);
+	read_if_room(relay);
+}
+
+void relay_mute(struct relay *relay)
+{
+	if (relay->over || relay->muted)
+		return;
+	relay->muted = true;
+	read_if_room(relay);
+}
+
+void relay_inject(struct relay *relay, const char *line)
+{
+	if (!relay->over)
+		write_out(relay, line, strlen(line), 0);
 }
 
 /* ---- opened ---- */
@@ -261,4 +370,10 @@ void relay_begin(struct relay *relay, uint32_t window)
 {
 	relay->window = window;
 	read_if_room(relay);
+}
+
+void relay_clear(struct relay *relay)
+{
+	free(TAKE_PTR(relay->unsure));
+	relay->unsure_size = 0;
 }

@@ -2,7 +2,8 @@
 /*
  * A channel over NATS: two pipes of this process, whose bytes a relay at the other end has, too.
  * NATS neither reports a lost message nor slows its sender down, so the relays number all bytes and
- * acknowledge them. A payload is a line of JSON, then the bytes.
+ * acknowledge them. A relay sends again what was not acknowledged when either end has a new
+ * connection or misses bytes. A payload is a line of JSON, then the bytes.
  *
  * Subjects: sojourn.to.all (a coordinator calls), sojourn.to.AGENT.RUN, sojourn.from.RUN.AGENT.
  */
@@ -34,6 +35,8 @@ struct relay;
 
 struct relay_owner {
 	void *user;
+	/* Bytes were read from the pipe. NULL: not wanted. */
+	void (*read)(void *user, const char *bytes, size_t length);
 	/* Nothing more will be read from the pipe; all of it has been sent. */
 	void (*drained)(void *user);
 	/* The other end has ended, or messages were lost. The relay is over. */
@@ -43,7 +46,7 @@ struct relay_owner {
 };
 
 struct relay {
-	struct nats *nats;
+	struct nats *nats; /* NULL: the connection has ended, and another is to come */
 	struct relay_owner owner;
 	char subject[RELAY_SUBJECT];
 	uint32_t window;
@@ -52,9 +55,13 @@ struct relay {
 	unsigned int handles; /* that are not closed */
 	unsigned int writes;  /* that have not ended */
 	uint64_t sent, acknowledged;
+	char *unsure; /* the bytes from @acknowledged to @sent */
+	size_t unsure_size;
+	unsigned int gaps;		      /* messages in a row before which bytes are missing */
 	uint64_t received, written, reported; /* the other end knows of @reported */
 	bool reading;			      /* there is room for more */
 	bool drained;
+	bool muted;
 	bool over;
 };
 
@@ -65,6 +72,14 @@ int relay_open(struct relay *relay, uv_loop_t *loop, struct nats *nats, const ch
 void relay_begin(struct relay *relay, uint32_t window);
 /* Take a message of the other end. */
 void relay_take(struct relay *relay, const char *payload, size_t length);
+/* Use another connection, once it is open; NULL: there is none for now. */
+void relay_attach(struct relay *relay, struct nats *nats);
+/* The other end is gone: read the pipe on, and send no bytes. */
+void relay_mute(struct relay *relay);
+/* Write a line to the pipe that the other end has not sent. */
+void relay_inject(struct relay *relay, const char *line);
+/* Free its memory, once it is closed or if it was never opened. */
+void relay_clear(struct relay *relay);
 /* Tell the other end why nothing more comes, and close both pipes. */
 void relay_end(struct relay *relay, const char *reason);
 /* Likewise without a word: the connection has ended. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "channel.h"
+#include "keep.h"
 #include "relay.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
@@ -27,6 +28,11 @@
 /* The agent itself notices a silent coordinator, once it has a plan. */
 #define PATIENCE_MORE_NS (5 * NSEC_PER_SEC)
 #define PATIENCE_MAX_NS	 (3600 * NSEC_PER_SEC)
+
+/* An agent whose coordinator is gone ends its load, and requests under way take their time. */
+#define PATIENCE_KEPT_NS (120 * NSEC_PER_SEC)
+/* A coordinator sends four messages a second. */
+#define LED_STEPS 4U
 
 #define ASKER_MAX 200
 #define WORDS_MAX 12U
@@ -54,8 +60,12 @@ struct standby {
 	bool drained;	   /* its output */
 	int64_t status;
 	int signal;
-	uint64_t patience_steps;
+	uint64_t patience_steps, mute_steps;
 	uint64_t silent, leaving; /* steps */
+	json_t *claim;		  /* waits until the server has said that it stores results */
+	char claimed[SECRET_LENGTH + 1];
+	struct keep keep;
+	bool resumed; /* another coordinator waits for the result */
 };
 
 /* ---- messages ---- */
@@ -90,9 +100,15 @@ static void take_call(struct standby *standby, const json_t *message)
 
 static void settle(struct standby *standby)
 {
-	if (!standby->busy || standby->piped || standby->process_open)
+	if (!standby->busy || standby->piped || standby->process_open ||
+	    !keep_is_over(&standby->keep))
 		return;
 	standby->busy = false;
+	if (standby->keep.failed)
+		log_error("run %.8s: its result could not be stored: %s", standby->run,
+			  standby->keep.failed);
+	keep_clear(&standby->keep);
+	relay_clear(&standby->relay);
 	log_note("run %.8s has ended", standby->run);
 	if (standby->options->once)
 		standby->over = true;
@@ -102,7 +118,9 @@ static void settle(struct standby *standby)
 
 static void describe_end(const struct standby *standby, size_t size, char *ret_text)
 {
-	if (standby->signal)
+	if (standby->relay.muted)
+		snprintf(ret_text, size, "its coordinator was silent, so it has ended");
+	else if (standby->signal)
 		snprintf(ret_text, size, "its agent was ended by signal %d (%s)", standby->signal,
 			 strsignal(standby->signal));
 	else
@@ -119,7 +137,18 @@ static void end_if_over(struct standby *standby)
 	if (!standby->ended || !standby->drained)
 		return;
 	describe_end(standby, sizeof(reason), reason);
+	keep_finish(&standby->keep, reason);
 	relay_end(&standby->relay, reason);
+}
+
+/* The first to know of a silent coordinator is the agent itself. */
+static void on_read(void *user, const char *bytes, size_t length)
+{
+	struct standby *standby = user;
+
+	keep_take(&standby->keep, bytes, length);
+	if (standby->keep.stopped)
+		relay_mute(&standby->relay);
 }
 
 static void on_process_closed(uv_handle_t *handle)
@@ -151,7 +180,9 @@ static void on_drained(void *user)
 
 static void on_relay_ended(void *user, const char *reason)
 {
-	(void)user;
+	struct standby *standby = user;
+
+	keep_cancel(&standby->keep);
 	if (*reason)
 		log_note("the coordinator has ended the run: %.200s", reason);
 }
@@ -229,7 +260,8 @@ static int spawn(struct standby *standby)
 
 static int start_agent(struct standby *standby, uint32_t window)
 {
-	const struct relay_owner owner = {standby, on_drained, on_relay_ended, on_relay_closed};
+	const struct relay_owner owner = {standby, on_read, on_drained, on_relay_ended,
+					  on_relay_closed};
 	char subject[RELAY_SUBJECT];
 	int err;
 
@@ -251,39 +283,118 @@ static void fail_to_start(struct standby *standby, int err)
 
 	snprintf(reason, sizeof(reason), "its agent cannot be started: %s", strerror(-err));
 	log_error("%s", reason);
+	keep_finish(&standby->keep, reason);
 	relay_end(&standby->relay, reason);
 	uv_close((uv_handle_t *)&standby->process, on_process_closed);
 }
 
-static void take_claim(struct standby *standby, const char *run, const json_t *message)
+/* Return 0 if the claim can be accepted. */
+static int read_claim(const struct standby *standby, const json_t *message, uint32_t *ret_window,
+		      uint64_t *ret_patience_ns)
 {
 	json_int_t window = json_integer_value(json_object_get(message, "window"));
 	json_int_t patience_ns = json_integer_value(json_object_get(message, "patience_ns"));
-	const char *asker = json_string_value(json_object_get(message, "asker"));
-	int err;
 
-	if (standby->busy && !strcmp(run, standby->run))
-		return;
 	if (standby->busy || standby->over || window < RELAY_WINDOW_MIN ||
 	    window > RELAY_WINDOW_MAX || patience_ns <= 0 ||
-	    patience_ns > (json_int_t)PATIENCE_MAX_NS) {
-		answer(standby, run, "busy");
-		return;
-	}
+	    patience_ns > (json_int_t)PATIENCE_MAX_NS)
+		return -EBUSY;
+	*ret_window = (uint32_t)window;
+	*ret_patience_ns = (uint64_t)patience_ns;
+	return 0;
+}
+
+static void begin_run(struct standby *standby, const char *run, const json_t *message,
+		      uint64_t patience_ns)
+{
+	const char *asker = json_string_value(json_object_get(message, "asker"));
+	uint64_t more_ns = standby->keep.on ? PATIENCE_KEPT_NS : PATIENCE_MORE_NS;
+
 	snprintf(standby->run, sizeof(standby->run), "%s", run);
 	snprintf(standby->asker, sizeof(standby->asker), "%s", asker ? asker : "somebody");
 	log_note("run %.8s is asked for by %s", run, standby->asker);
 	standby->busy = true;
 	standby->ended = false;
 	standby->drained = false;
+	standby->resumed = false;
 	standby->silent = 0;
 	standby->leaving = 0;
-	standby->patience_steps =
-		((uint64_t)patience_ns + PATIENCE_MORE_NS) / (STEP_MS * NSEC_PER_MSEC);
+	standby->mute_steps = patience_ns / (STEP_MS * NSEC_PER_MSEC) + 1;
+	standby->patience_steps = (patience_ns + more_ns) / (STEP_MS * NSEC_PER_MSEC);
+}
+
+static void accept_claim(struct standby *standby, const char *run, const json_t *message)
+{
+	uint64_t patience_ns;
+	uint32_t window;
+	int err;
+
+	if (read_claim(standby, message, &window, &patience_ns)) {
+		answer(standby, run, "busy");
+		return;
+	}
+	begin_run(standby, run, message, patience_ns);
 	answer(standby, run, "accepted");
-	err = start_agent(standby, (uint32_t)window);
+	err = start_agent(standby, window);
 	if (err)
 		fail_to_start(standby, err);
+}
+
+/* A result that is to be kept needs a server that stores it: ask before the run. */
+static void take_claim(struct standby *standby, const char *run, json_t *message)
+{
+	if (standby->busy && !strcmp(run, standby->run))
+		return;
+	if (standby->busy || !json_is_true(json_object_get(message, "keep"))) {
+		accept_claim(standby, run, message);
+		return;
+	}
+	json_decref(standby->claim);
+	standby->claim = json_incref(message);
+	snprintf(standby->claimed, sizeof(standby->claimed), "%s", run);
+	keep_begin(&standby->keep, standby->nats, run, standby->agent);
+	keep_announce(&standby->keep, standby->name);
+}
+
+/* The server answers for the claim that was announced, or for a piece of the result. */
+static void take_stored(struct standby *standby, const char *number, const char *payload,
+			size_t length)
+{
+	autojson json_t *answer = json_loadb(payload, length, JSON_REJECT_DUPLICATES, NULL);
+	autojson json_t *claim = NULL;
+
+	if (strcmp(number, "0") != 0) {
+		keep_answer(&standby->keep, strtoul(number, NULL, 10), answer);
+		settle(standby);
+	} else if (standby->claim && json_is_integer(json_object_get(answer, "seq"))) {
+		claim = TAKE_PTR(standby->claim);
+		accept_claim(standby, standby->claimed, claim);
+	}
+}
+
+/*
+ * Another coordinator asks for the result of the run. It is a sign of life for the agent, but not
+ * while there is the first one.
+ */
+static void take_resume(struct standby *standby, const json_t *message)
+{
+	bool stop = json_is_true(json_object_get(message, "stop"));
+
+	if (!standby->resumed && !standby->relay.over && standby->silent < LED_STEPS) {
+		answer(standby, standby->run, "led");
+		return;
+	}
+	if (json_is_true(json_object_get(message, "end"))) {
+		keep_cancel(&standby->keep);
+		relay_end(&standby->relay, "");
+		return;
+	}
+	standby->resumed = true;
+	standby->silent = 0;
+	standby->keep.stopped |= stop && !standby->keep.storing;
+	relay_mute(&standby->relay);
+	relay_inject(&standby->relay, stop ? "{\"type\":\"stop\"}\n" : "{\"type\":\"beat\"}\n");
+	answer(standby, standby->run, "running");
 }
 
 static void take_for_run(struct standby *standby, const char *run, const char *payload,
@@ -296,7 +407,11 @@ static void take_for_run(struct standby *standby, const char *run, const char *p
 
 	if (type && !strcmp(type, "claim")) {
 		take_claim(standby, run, head);
-	} else if (standby->busy && !strcmp(run, standby->run)) {
+	} else if (!standby->busy || strcmp(run, standby->run) != 0) {
+		return;
+	} else if (type && !strcmp(type, "resume")) {
+		take_resume(standby, head);
+	} else {
 		standby->silent = 0;
 		relay_take(&standby->relay, payload, length);
 	}
@@ -309,7 +424,9 @@ static void on_message(void *user, const char *subject, const char *payload, siz
 	const char *body;
 	size_t body_length;
 
-	if (run && relay_is_key(run + 1)) {
+	if (run && !strncmp(run + 1, KEEP_ANSWER, strlen(KEEP_ANSWER))) {
+		take_stored(standby, run + 1 + strlen(KEEP_ANSWER), payload, length);
+	} else if (run && relay_is_key(run + 1)) {
 		take_for_run(standby, run + 1, payload, length);
 	} else if (!strcmp(subject, RELAY_TO_ALL)) {
 		autojson json_t *head = relay_parse(payload, length, &body, &body_length);
@@ -336,14 +453,29 @@ static void note_failure(struct standby *standby, const char *reason)
 	standby->failed = strdup(reason);
 }
 
+/* A run whose result is kept waits for the next connection. */
+static void detach(struct standby *standby)
+{
+	if (!standby->busy)
+		return;
+	if (!standby->keep.on) {
+		relay_drop(&standby->relay);
+		return;
+	}
+	relay_attach(&standby->relay, NULL);
+	keep_attach(&standby->keep, NULL);
+}
+
 static void on_failed(void *user, const char *reason)
 {
 	struct standby *standby = user;
 
 	note_failure(standby, reason);
 	nats_close(TAKE_PTR(standby->nats));
-	if (standby->busy)
-		relay_drop(&standby->relay);
+	json_decref(TAKE_PTR(standby->claim));
+	if (is_final(standby, reason))
+		keep_drop(&standby->keep);
+	detach(standby);
 	if (is_final(standby, reason)) {
 		standby->over = true;
 		if (!standby->busy)
@@ -366,7 +498,14 @@ static void on_open(void *user)
 	}
 	standby->was_open = true;
 	free(TAKE_PTR(standby->failed));
-	log_note("waiting for plans at %s as '%s'", standby->options->nats.url, standby->name);
+	if (!standby->busy) {
+		log_note("waiting for plans at %s as '%s'", standby->options->nats.url,
+			 standby->name);
+		return;
+	}
+	log_note("run %.8s: connected to NATS again", standby->run);
+	relay_attach(&standby->relay, standby->nats);
+	keep_attach(&standby->keep, standby->nats);
 }
 
 static int connect_to(struct standby *standby, char **ret_error)
@@ -383,8 +522,12 @@ static void watch_run(struct standby *standby)
 {
 	if (!standby->busy)
 		return;
+	keep_step(&standby->keep);
+	if (standby->keep.on && standby->silent > standby->mute_steps)
+		relay_mute(&standby->relay);
 	if (standby->piped && !standby->relay.over && standby->silent++ > standby->patience_steps) {
 		log_error("run %.8s: nothing was heard of its coordinator", standby->run);
+		keep_finish(&standby->keep, "its agent heard nothing of the coordinator");
 		relay_end(&standby->relay, "its agent heard nothing of the coordinator");
 	}
 	if (standby->relay.over && standby->leaving++ >= LEAVE_STEPS)
@@ -397,7 +540,8 @@ static void on_step(uv_timer_t *timer)
 	autofree char *error = NULL;
 
 	watch_run(standby);
-	if (standby->nats || standby->over)
+	settle(standby);
+	if (standby->nats || (standby->over && !standby->busy))
 		return;
 	if (connect_to(standby, &error))
 		note_failure(standby, error ? error : "no memory");
@@ -408,6 +552,8 @@ static void on_signal(uv_signal_t *handle, int number)
 	struct standby *standby = handle->data;
 	char reason[128];
 
+	if (standby->over)
+		keep_drop(&standby->keep); /* the second signal */
 	standby->over = true;
 	if (!standby->busy) {
 		uv_stop(&standby->loop);
@@ -415,6 +561,7 @@ static void on_signal(uv_signal_t *handle, int number)
 	}
 	snprintf(reason, sizeof(reason), "its agent was ended by signal %d (%s) on its host",
 		 number, strsignal(number));
+	keep_finish(&standby->keep, reason);
 	relay_end(&standby->relay, reason);
 	kill_agent(standby);
 }
@@ -473,6 +620,9 @@ static void close_all(struct standby *standby)
 	uv_walk(&standby->loop, close_handle, NULL);
 	uv_run(&standby->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&standby->loop);
+	json_decref(standby->claim);
+	keep_clear(&standby->keep);
+	relay_clear(&standby->relay);
 	free(standby->failed);
 }
 

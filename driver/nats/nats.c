@@ -50,6 +50,7 @@ struct nats {
 	char received[1 << 16];
 	size_t unsent;
 	size_t payload_max;
+	bool stores;
 	char *nonce; /* to be signed; NULL: none */
 	unsigned int subscriptions;
 	struct tls_context *context;
@@ -59,8 +60,18 @@ struct nats {
 
 /* ---- settings ---- */
 
+static void forget_peers(struct nats_peers *peers)
+{
+	for (size_t i = 0; i < peers->count; i++)
+		free(peers->list[i]);
+	peers->count = 0;
+}
+
 void nats_settings_clear(struct nats_settings *settings)
 {
+	if (settings->peers)
+		forget_peers(settings->peers);
+	free(settings->peers);
 	free(settings->url);
 	free(settings->host);
 	nats_login_clear(&settings->login);
@@ -112,7 +123,10 @@ int nats_settings_parse(struct nats_settings *settings, const char *url, char **
 					 "tls://HOST:4222");
 	settings->secure = secure;
 	settings->url = strdup(url);
-	return settings->url ? parse_host(settings, mark + 3, ret_error) : -ENOMEM;
+	if (!settings->peers)
+		settings->peers = calloc(1, sizeof(*settings->peers));
+	return settings->url && settings->peers ? parse_host(settings, mark + 3, ret_error)
+						: -ENOMEM;
 }
 
 /* ---- the end ---- */
@@ -127,6 +141,7 @@ static void end(struct nats *nats, const char *format, ...)
 	if (nats->state == STATE_ENDED || nats->closing)
 		return;
 	nats->state = STATE_ENDED;
+	nats->settings->peers->turn++;
 	uv_timer_stop(&nats->timer);
 	va_start(args, format);
 	vsnprintf(reason, sizeof(reason), format, args);
@@ -278,8 +293,8 @@ int nats_subscribe(struct nats *nats, const char *subject)
 		       : say(nats, line);
 }
 
-int nats_publish(struct nats *nats, const char *subject, const char *head, const char *body,
-		 size_t body_length)
+int nats_ask(struct nats *nats, const char *subject, const char *reply, const char *head,
+	     const char *body, size_t body_length)
 {
 	size_t head_length = strlen(head), length = head_length + body_length, line_length;
 	autofree char *line = NULL;
@@ -288,11 +303,12 @@ int nats_publish(struct nats *nats, const char *subject, const char *head, const
 
 	if (nats->state != STATE_OPEN)
 		return -ENOTCONN;
-	if (!nats_is_subject(subject))
+	if (!nats_is_subject(subject) || (reply && !nats_is_subject(reply)))
 		return -EINVAL;
 	if (length > nats->payload_max)
 		return -EMSGSIZE;
-	if (asprintf(&line, "PUB %s %zu\r\n", subject, length) < 0)
+	if (asprintf(&line, "PUB %s %s%s%zu\r\n", subject, reply ? reply : "", reply ? " " : "",
+		     length) < 0)
 		return -ENOMEM;
 	line_length = strlen(line);
 	sending = sending_new(nats, NULL, line_length + length + 2);
@@ -305,6 +321,17 @@ int nats_publish(struct nats *nats, const char *subject, const char *head, const
 	at[0] = '\r';
 	at[1] = '\n';
 	return send_plain(nats, sending);
+}
+
+int nats_publish(struct nats *nats, const char *subject, const char *head, const char *body,
+		 size_t body_length)
+{
+	return nats_ask(nats, subject, NULL, head, body, body_length);
+}
+
+bool nats_stores(const struct nats *nats)
+{
+	return nats->stores;
 }
 
 size_t nats_payload_max(const struct nats *nats)
@@ -354,6 +381,22 @@ static void secure(struct nats *nats)
 		end(nats, "TLS cannot begin");
 }
 
+static void take_peers(struct nats_peers *peers, const json_t *info)
+{
+	const json_t *urls = json_object_get(info, "connect_urls");
+
+	if (!json_array_size(urls))
+		return;
+	forget_peers(peers);
+	for (size_t i = 0; i < json_array_size(urls) && peers->count < NATS_PEERS_MAX; i++) {
+		const char *url = json_string_value(json_array_get(urls, i));
+		char *own = url ? strdup(url) : NULL;
+
+		if (own)
+			peers->list[peers->count++] = own;
+	}
+}
+
 static void take_info(struct nats *nats, const struct nats_operation *operation)
 {
 	autojson json_t *info = json_loadb(operation->text, operation->text_length, 0, NULL);
@@ -361,6 +404,7 @@ static void take_info(struct nats *nats, const struct nats_operation *operation)
 	const char *nonce = json_string_value(json_object_get(info, "nonce"));
 	bool required = json_is_true(json_object_get(info, "tls_required"));
 
+	take_peers(nats->settings->peers, info);
 	if (nats->state != STATE_GREETING)
 		return; /* a change in its cluster */
 	if (!json_is_object(info) || most <= 0) {
@@ -374,6 +418,7 @@ static void take_info(struct nats *nats, const struct nats_operation *operation)
 		return;
 	}
 	nats->payload_max = (size_t)most;
+	nats->stores = json_is_true(json_object_get(info, "jetstream"));
 	free(nats->nonce);
 	nats->nonce = nonce ? strdup(nonce) : NULL;
 	if (required)
@@ -577,32 +622,54 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
 	}
 }
 
+/* Where there are others, do not wait long for one that does not accept. */
+static unsigned int patience_with(const struct nats *nats)
+{
+	return nats->state == STATE_CONNECTING && nats->settings->peers->count ? 0 : PATIENT_STEPS;
+}
+
 /* Count steps, not time: if this process itself was stopped, the server was not silent. */
 static void on_step(uv_timer_t *timer)
 {
 	struct nats *nats = timer->data;
+	unsigned int patience = patience_with(nats);
 
-	if (nats->silent++ >= PATIENT_STEPS)
+	if (nats->silent++ >= patience)
 		end(nats, "%s for %u s",
 		    nats->state == STATE_OPEN	    ? "nothing was heard of the server"
 		    : nats->state == STATE_GREETING ? "it did not greet, as a NATS server does,"
 						    : "it did not answer",
-		    PATIENT_STEPS * STEP_MS / 1000);
+		    (patience ? patience : 1) * STEP_MS / 1000);
 	else if (nats->state == STATE_OPEN)
 		(void)say(nats, "PING\r\n");
 }
 
-static int resolve(struct nats *nats)
+static int resolve(struct nats *nats, const char *host, uint16_t port)
 {
 	static const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-	char port[8];
+	char text[8];
 	int err;
 
-	snprintf(port, sizeof(port), "%u", nats->settings->port);
+	snprintf(text, sizeof(text), "%u", port);
 	nats->resolving.data = nats;
-	err = uv_getaddrinfo(nats->loop, &nats->resolving, on_resolved, nats->settings->host, port,
-			     &hints);
+	err = uv_getaddrinfo(nats->loop, &nats->resolving, on_resolved, host, text, &hints);
 	nats->resolves = !err;
+	return err;
+}
+
+/* Another of its cluster may be there while the one of the URL is not. */
+static int resolve_next(struct nats *nats)
+{
+	const struct nats_settings *settings = nats->settings;
+	struct nats_peers *peers = settings->peers;
+	size_t turn = peers->turn % (peers->count + 1);
+	struct nats_settings peer = {0};
+	autofree char *wrong = NULL;
+	int err = turn ? parse_host(&peer, peers->list[turn - 1], &wrong) : -ENOENT;
+
+	err = err ? resolve(nats, settings->host, settings->port)
+		  : resolve(nats, peer.host, peer.port);
+	free(peer.host);
 	return err;
 }
 
@@ -628,7 +695,7 @@ int nats_open(uv_loop_t *loop, const struct nats_settings *settings, const struc
 	nats->timer.data = nats;
 	nats->handles++;
 	uv_timer_start(&nats->timer, on_step, STEP_MS, STEP_MS);
-	err = resolve(nats);
+	err = resolve_next(nats);
 	if (err)
 		nats_close(nats);
 	else

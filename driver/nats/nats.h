@@ -22,6 +22,15 @@
 /* A server that carries less is refused; its usual limit is 1 MiB. */
 #define NATS_PAYLOAD_LEAST 16384
 
+/* Other servers of its cluster, as the last one named them: HOST:PORT. */
+#define NATS_PEERS_MAX 16U
+
+struct nats_peers {
+	char *list[NATS_PEERS_MAX];
+	size_t count;
+	size_t turn; /* connections that failed or ended: 0 is for the URL, then one after the other */
+};
+
 /* Texts of @tls are borrowed. nats_settings_clear() frees the rest. */
 struct nats_settings {
 	char *url; /* NULL: not given */
@@ -30,6 +39,7 @@ struct nats_settings {
 	bool secure; /* tls://: without TLS there is no connection */
 	struct tls_options tls;
 	struct nats_login login;
+	struct nats_peers *peers; /* NULL: there is no URL */
 };
 
 /*
@@ -51,7 +61,9 @@ struct nats_owner {
 	void (*ended)(void *user, const char *reason);
 };
 
-/* Begin to connect. -EINVAL with a sentence in @ret_error: a file cannot be used; other -errno. */
+/*
+ * Begin to connect to the URL, or after a failure to each server of its cluster in turn.
+ * -EINVAL with a sentence in @ret_error: a file cannot be used; other -errno. */
 int nats_open(uv_loop_t *loop, const struct nats_settings *settings, const struct nats_owner *owner,
 	      struct nats **ret_nats, char **ret_error);
 /* Also within its callbacks. It is freed when the loop has closed its handles. Takes NULL. */
@@ -63,6 +75,12 @@ int nats_subscribe(struct nats *nats, const char *subject);
 int nats_publish(struct nats *nats, const char *subject, const char *head, const char *body,
 		 size_t body_length);
 
+/* Likewise; the answer comes to the subject @reply. NULL: no answer is wanted. */
+int nats_ask(struct nats *nats, const char *subject, const char *reply, const char *head,
+	     const char *body, size_t body_length);
+
+/* Return whether the server stores messages (JetStream), as it says. */
+bool nats_stores(const struct nats *nats);
 /* Return how many bytes a payload may have, as the server says. */
 size_t nats_payload_max(const struct nats *nats);
 /* Return whether all published bytes have left. */

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/* The coordinator's record of a run, stored at the NATS server; see kept.h. */
+#include "kept.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sojourn/autojson.h"
+#include "sojourn/clock.h"
+#include "sojourn/log.h"
+#include "sojourn/units.h"
+#include "store.h"
+
+static const struct store_owner nobody = {0};
+
+static char *reason_of(int err, char *error)
+{
+	return error ? error : strdup(strerror(-err));
+}
+
+int kept_open(struct kept *kept, const struct fleet_options *options, bool sweep)
+{
+	CLEANUP(cleanup_store_close) struct store *store = NULL;
+	char *error = NULL;
+	int err = secret_make(kept->run);
+
+	kept->options = options;
+	if (err)
+		return err;
+	if (sweep) {
+		kept->why = strdup("those of a sweep never are");
+		return 0;
+	}
+	if (store_open(&options->nats, kept->run, &nobody, &store, &error)) {
+		free(error);
+		return 0; /* the muster connects, too, and reports it */
+	}
+	err = store_prepare(store, &kept->age_ns, &error);
+	kept->on = !err;
+	if (err)
+		kept->why = reason_of(err, error);
+	return 0;
+}
+
+void kept_tell(const struct kept *kept)
+{
+	const char *url = kept->options->nats.url;
+	uint64_t hours = kept->age_ns / (3600 * NSEC_PER_SEC);
+	char age[32] = "ever";
+
+	if (kept->age_ns && hours)
+		snprintf(age, sizeof(age), "%" PRIu64 " h", hours);
+	else if (kept->age_ns)
+		units_format_duration((double)kept->age_ns, age, sizeof(age));
+	if (kept->on)
+		log_note("run %s: its results are kept at %s for %s; if this process is killed: "
+			 "sojourn-drive fleet resume %s --via %s",
+			 kept->run, url, age, kept->run, url);
+	else if (kept->why)
+		log_note("run %s: its results are not kept at %s (%s), so none are left if this "
+			 "process is killed",
+			 kept->run, url, kept->why);
+}
+
+json_t *kept_member(const char *agent, const char *name, int64_t offset_ns, uint64_t round_ns)
+{
+	return json_pack("{s:s, s:s, s:I, s:I}", "agent", agent, "name", name, "offset_ns",
+			 (json_int_t)offset_ns, "round_ns", (json_int_t)round_ns);
+}
+
+static json_t *list_words(char **words)
+{
+	json_t *list = json_array();
+
+	for (char **word = words; list && *word; word++)
+		if (json_array_append_new(list, json_string(*word))) {
+			json_decref(list);
+			return NULL;
+		}
+	return list;
+}
+
+static int put(const struct kept *kept, const char *text, char **ret_error)
+{
+	CLEANUP(cleanup_store_close) struct store *store = NULL;
+	int err = store_open(&kept->options->nats, kept->run, &nobody, &store, ret_error);
+
+	return err ? err : store_put(store, KEPT_RECORD, text, ret_error);
+}
+
+void kept_record(struct kept *kept, char **command, json_t *members)
+{
+	autojson json_t *record = json_pack("{s:s, s:o, s:o}", "version", SOJOURN_VERSION,
+					    "command", list_words(command), "members", members);
+	autofree char *text = record ? json_dumps(record, JSON_COMPACT) : NULL;
+	autofree char *error = NULL;
+	int err = text ? put(kept, text, &error) : -ENOMEM;
+
+	kept->begun = true;
+	if (err)
+		log_warn("run %s: it cannot be resumed, as its record could not be stored: %s",
+			 kept->run, error ? error : strerror(-err));
+}
+
+static void forget(const struct kept *kept)
+{
+	CLEANUP(cleanup_store_close) struct store *store = NULL;
+	autofree char *error = NULL;
+	int err = store_open(&kept->options->nats, kept->run, &nobody, &store, &error);
+
+	if (!err)
+		err = store_forget(store, &error);
+	if (err)
+		log_warn("run %s: its results are still kept, as they could not be deleted: %s",
+			 kept->run, error ? error : strerror(-err));
+}
+
+void kept_settle(const struct kept *kept, bool complete)
+{
+	if (!kept->on)
+		return;
+	if (complete || !kept->begun)
+		forget(kept);
+	else
+		log_note("run %s: what its members have stored is still kept; to collect it: "
+			 "sojourn-drive fleet resume %s --via %s",
+			 kept->run, kept->run, kept->options->nats.url);
+}
+
+void kept_clear(struct kept *kept)
+{
+	free(kept->why);
+	*kept = (struct kept){0};
+}

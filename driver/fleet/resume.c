@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: MIT
+/* A run without its first coordinator; see resume.h. */
+#include "resume.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "kept.h"
+#include "member.h"
+#include "relay.h"
+#include "result.h"
+#include "sojourn/log.h"
+#include "sojourn/refuse.h"
+#include "store.h"
+
+#define STEP_MS 250U
+/* For an agent's answer, also after its NATS server was killed. */
+#define GONE_STEPS 24U
+/* Waiting is mentioned after this time. */
+#define SOON_STEPS 4U
+/* An agent waits two seconds for its first coordinator. */
+#define LED_STEPS 24U
+
+#define DOCUMENT_MAX ((size_t)64 << 20)
+
+/* A document in pieces, which may come twice and in any order. A zeroed one is valid. */
+struct pieces {
+	char *text;
+	size_t total, have;
+	size_t *seen;
+	size_t seen_count;
+	bool whole;
+};
+
+/* A member of the record, and what it has stored. */
+struct place {
+	const char *agent, *name;
+	struct pieces document;
+	bool final, stopped;
+	bool interrupted; /* the result is of a part of the run */
+	char *reason;
+	unsigned int quiet; /* steps since its agent was heard */
+	unsigned int asked;
+};
+
+struct resume {
+	const struct fleet_options *options;
+	struct store *store;
+	uint64_t number; /* of the last message that was read */
+	bool announced;	 /* agents were there */
+	struct pieces record_pieces;
+	json_t *record;
+	char **command;
+	struct place *places;
+	struct member *members;
+	uint32_t count;
+	uv_timer_t timer;
+	uv_signal_t signals[2];
+	bool waiting;
+	bool interrupted;
+	unsigned int led; /* steps in which an agent had its first coordinator */
+	bool is_led;
+};
+
+/* ---- pieces ---- */
+
+static bool was_seen(const struct pieces *pieces, size_t at)
+{
+	for (size_t i = 0; i < pieces->seen_count; i++)
+		if (pieces->seen[i] == at)
+			return true;
+	return false;
+}
+
+static int begin_pieces(struct pieces *pieces, size_t total)
+{
+	if (pieces->text)
+		return total == pieces->total ? 0 : -EINVAL;
+	pieces->text = calloc(1, total + 1);
+	pieces->total = total;
+	return pieces->text ? 0 : -ENOMEM;
+}
+
+/* Ignore what does not fit: somebody else has stored it. */
+static int add_piece(struct pieces *pieces, const struct store_message *message)
+{
+	json_int_t at = json_integer_value(json_object_get(message->head, "at"));
+	json_int_t total = json_integer_value(json_object_get(message->head, "total"));
+	size_t *grown;
+
+	if (at < 0 || total < 0 || total > (json_int_t)DOCUMENT_MAX || at > total ||
+	    message->body_length > (size_t)(total - at) || was_seen(pieces, (size_t)at) ||
+	    begin_pieces(pieces, (size_t)total))
+		return 0;
+	grown = reallocarray(pieces->seen, pieces->seen_count + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	pieces->seen = grown;
+	grown[pieces->seen_count++] = (size_t)at;
+	if (message->body_length)
+		memcpy(pieces->text + at, message->body, message->body_length);
+	pieces->have += message->body_length;
+	pieces->whole = pieces->have == pieces->total;
+	return 0;
+}
+
+static void clear_pieces(struct pieces *pieces)
+{
+	free(pieces->text);
+	free(pieces->seen);
+	*pieces = (struct pieces){0};
+}
+
+/* ---- the record ---- */
+
+static int read_members(struct resume *resume, const json_t *list)
+{
+	size_t count = json_array_size(list);
+
+	if (!count || count > FLEET_HOSTS_MAX)
+		return -EBADMSG;
+	resume->places = calloc(count, sizeof(*resume->places));
+	resume->members = calloc(count, sizeof(*resume->members));
+	if (!resume->places || !resume->members)
+		return -ENOMEM;
+	resume->count = (uint32_t)count;
+	for (uint32_t i = 0; i < resume->count; i++) {
+		const json_t *entry = json_array_get(list, i);
+		struct place *place = &resume->places[i];
+		struct member *member = &resume->members[i];
+
+		place->agent = json_string_value(json_object_get(entry, "agent"));
+		place->name = json_string_value(json_object_get(entry, "name"));
+		if (!place->agent || !relay_is_key(place->agent) || !place->name)
+			return -EBADMSG;
+		member->name = place->name;
+		member->clock_known = true;
+		member->offset_ns = json_integer_value(json_object_get(entry, "offset_ns"));
+		member->round_ns = (uint64_t)json_integer_value(json_object_get(entry, "round_ns"));
+	}
+	return 0;
+}
+
+static int read_command(struct resume *resume, const json_t *list)
+{
+	size_t count = json_array_size(list);
+
+	resume->command = calloc(count + 1, sizeof(*resume->command));
+	if (!resume->command)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const char *word = json_string_value(json_array_get(list, i));
+
+		if (!word)
+			return -EBADMSG;
+		resume->command[i] = (char *)word;
+	}
+	return count ? 0 : -EBADMSG;
+}
+
+static int read_record(struct resume *resume, char **ret_error)
+{
+	const char *version;
+	int err;
+
+	resume->record = json_loads(resume->record_pieces.text, JSON_REJECT_DUPLICATES, NULL);
+	version = json_string_value(json_object_get(resume->record, "version"));
+	if (version && strcmp(version, SOJOURN_VERSION) != 0)
+		return refuse(ret_error,
+			      "the run is of sojourn-drive %s, and this is %s: use the same one",
+			      version, SOJOURN_VERSION);
+	err = read_members(resume, json_object_get(resume->record, "members"));
+	if (!err)
+		err = read_command(resume, json_object_get(resume->record, "command"));
+	return err == -EBADMSG ? refuse(ret_error, "the record of the run is not valid") : err;
+}
+
+/* ---- what is stored ---- */
+
+static struct place *find_place(struct resume *resume, const char *agent)
+{
+	for (uint32_t i = 0; i < resume->count; i++)
+		if (!strcmp(resume->places[i].agent, agent))
+			return &resume->places[i];
+	return NULL;
+}
+
+static int take_result(struct place *place, const struct store_message *message)
+{
+	const char *reason = json_string_value(json_object_get(message->head, "reason"));
+	int err = add_piece(&place->document, message);
+
+	place->final = json_is_true(json_object_get(message->head, "final"));
+	place->stopped = json_is_true(json_object_get(message->head, "stopped"));
+	if (!err && reason && !place->reason)
+		place->reason = strdup(reason);
+	return err;
+}
+
+static int take_message(struct resume *resume, const struct store_message *message,
+			char **ret_error)
+{
+	struct place *place = find_place(resume, message->name);
+	int err;
+
+	if (json_is_true(json_object_get(message->head, "here")))
+		resume->announced = true;
+	else if (place)
+		return take_result(place, message);
+	if (resume->record || strcmp(message->name, KEPT_RECORD) != 0)
+		return 0;
+	err = add_piece(&resume->record_pieces, message);
+	return err || !resume->record_pieces.whole ? err : read_record(resume, ret_error);
+}
+
+/* Read what was stored since the last call. */
+static int collect(struct resume *resume, char **ret_error)
+{
+	autofree char *error = NULL;
+	int more = 1, err = 0;
+
+	while (!err && more > 0) {
+		CLEANUP(store_message_clear) struct store_message message = {0};
+
+		more = store_next(resume->store, &resume->number, &message, &error);
+		err = more > 0 ? take_message(resume, &message, &error) : more;
+	}
+	return err && error ? refuse(ret_error, "resume: %s", error) : err;
+}
+
+/* ---- the agents ---- */
+
+static void on_heard(void *user, const char *agent, const json_t *message)
+{
+	struct resume *resume = user;
+	struct place *place = find_place(resume, agent);
+	bool led = !strcmp(channel_type(message), "led");
+
+	if (!place || (!led && strcmp(channel_type(message), "running") != 0))
+		return;
+	place->quiet = 0;
+	resume->is_led |= led;
+}
+
+static bool is_awaited(const struct place *place)
+{
+	return !place->document.whole && place->quiet < GONE_STEPS;
+}
+
+static void ask_agent(struct resume *resume, struct place *place)
+{
+	store_tell(resume->store, place->agent,
+		   json_pack("{s:s, s:b}", "type", "resume", "stop", resume->interrupted));
+	if (place->asked++ == SOON_STEPS)
+		log_note("waiting for the result of %s", place->name);
+	place->quiet++;
+}
+
+static void on_step(uv_timer_t *timer)
+{
+	struct resume *resume = timer->data;
+
+	resume->led = resume->is_led ? resume->led + 1 : 0;
+	resume->is_led = false;
+	resume->waiting = false;
+	for (uint32_t i = 0; i < resume->count; i++) {
+		if (!is_awaited(&resume->places[i]))
+			continue;
+		resume->waiting = true;
+		ask_agent(resume, &resume->places[i]);
+	}
+}
+
+/* On the first signal end the load; on the second die. What is stored stays there. */
+static void on_signal(uv_signal_t *handle, int number)
+{
+	struct resume *resume = handle->data;
+
+	if (resume->interrupted) {
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+	resume->interrupted = true;
+}
+
+static int begin_waiting(struct resume *resume)
+{
+	static const int numbers[] = {SIGINT, SIGTERM};
+	uv_loop_t *loop = store_loop(resume->store);
+	int err = uv_timer_init(loop, &resume->timer);
+
+	resume->timer.data = resume;
+	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++) {
+		err = uv_signal_init(loop, &resume->signals[i]);
+		resume->signals[i].data = resume;
+		if (!err)
+			err = uv_signal_start(&resume->signals[i], on_signal, numbers[i]);
+	}
+	return err ? err : uv_timer_start(&resume->timer, on_step, 0, STEP_MS);
+}
+
+static int wait_for_members(struct resume *resume, char **ret_error)
+{
+	int err = begin_waiting(resume);
+
+	resume->waiting = true;
+	while (!err && resume->waiting && resume->led < LED_STEPS) {
+		uv_run(store_loop(resume->store), UV_RUN_ONCE);
+		err = collect(resume, ret_error);
+	}
+	if (!err && resume->led >= LED_STEPS)
+		return refuse(ret_error,
+			      "resume: run %s still has a coordinator; only one that is gone can "
+			      "be replaced",
+			      resume->options->resume);
+	return err;
+}
+
+/* ---- the document ---- */
+
+static void lose(struct member *member, const char *reason)
+{
+	member->state = MEMBER_LOST;
+	free(member->reason);
+	member->reason = strdup(reason);
+}
+
+static void settle_member(struct member *member, struct place *place)
+{
+	member->state = MEMBER_DONE;
+	if (!place->document.whole) {
+		lose(member, "its agent is gone, and has stored no result");
+		return;
+	}
+	if (!place->final)
+		lose(member, place->reason ? place->reason : "no memory");
+	if (!place->document.total)
+		return;
+	member->unread.text = TAKE_PTR(place->document.text);
+	member->unread.length = place->document.total;
+	if (!member_read(member)) {
+		lose(member, "its stored result cannot be read");
+		return;
+	}
+	place->interrupted = place->final && member->run->driver->interrupted;
+	if (place->interrupted && !place->stopped)
+		lose(member, "its driver was ended by a signal on its host");
+}
+
+static bool is_cut(const struct resume *resume)
+{
+	for (uint32_t i = 0; i < resume->count; i++)
+		if (resume->places[i].interrupted)
+			return true;
+	return false;
+}
+
+/* The marks of the first coordinator are lost with it. */
+static int note_observers(const struct options *options, struct run *run)
+{
+	if (!options->run.observers.url_count)
+		return 0;
+	free(run->driver->observer_error);
+	run->driver->observer_error = strdup("the coordinator that had marked the observers ended "
+					     "before it had read their part");
+	return run->driver->observer_error ? 0 : -ENOMEM;
+}
+
+int resume_run(struct resume *resume, const struct options *options, struct run **ret_run,
+	       char **ret_error)
+{
+	CLEANUP(fleet_sum_clear) struct fleet_sum sum = {0};
+	CLEANUP(cleanup_run_free) struct run *run = NULL;
+	struct fleet_outcome outcome = {
+		.load = &options->load,
+		.threads = options->run.threads,
+		.command = resume->command,
+	};
+	int err = wait_for_members(resume, ret_error);
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < resume->count; i++)
+		settle_member(&resume->members[i], &resume->places[i]);
+	outcome.interrupted = is_cut(resume);
+	if (outcome.interrupted && !resume->interrupted)
+		log_note("members ended the load early, as they had no coordinator");
+	err = fleet_result(&sum, resume->members, resume->count, &outcome, &run, ret_error);
+	if (!err)
+		err = note_observers(options, run);
+	if (!err)
+		*ret_run = TAKE_PTR(run);
+	return err;
+}
+
+/* ---- opened and closed ---- */
+
+char **resume_command(const struct resume *resume)
+{
+	return resume->command;
+}
+
+static int refuse_unknown(const struct resume *resume, char **ret_error)
+{
+	const struct fleet_options *options = resume->options;
+
+	if (resume->announced)
+		return refuse(ret_error, "resume: run %s had not begun: nothing was measured",
+			      options->resume);
+	return refuse(
+		ret_error,
+		"resume: nothing is stored of run %s at %s: its report was written, it is too "
+		"old, or the server had no JetStream",
+		options->resume, options->nats.url);
+}
+
+int resume_open(const struct fleet_options *fleet, struct resume **ret_resume, char **ret_error)
+{
+	struct resume *resume = calloc(1, sizeof(*resume));
+	const struct store_owner owner = {resume, on_heard};
+	autofree char *error = NULL;
+	int err;
+
+	if (!resume)
+		return -ENOMEM;
+	*ret_resume = resume;
+	resume->options = fleet;
+	err = store_open(&fleet->nats, fleet->resume, &owner, &resume->store, &error);
+	if (err)
+		return error ? refuse(ret_error, "--via: %s: %s", fleet->nats.url, error) : err;
+	err = collect(resume, ret_error);
+	return err || resume->record ? err : refuse_unknown(resume, ret_error);
+}
+
+/* Release the agents, and delete what is stored once all of it is here. */
+void resume_forget(struct resume *resume)
+{
+	autofree char *error = NULL;
+
+	for (uint32_t i = 0; i < resume->count; i++)
+		store_tell(resume->store, resume->places[i].agent,
+			   json_pack("{s:s, s:b}", "type", "resume", "end", 1));
+	for (uint32_t i = 0; i < resume->count; i++)
+		if (!resume->places[i].document.whole)
+			return;
+	if (store_forget(resume->store, &error))
+		log_warn("run %s: its results are still kept, as they could not be deleted: %s",
+			 resume->options->resume, error ? error : "no memory");
+}
+
+void resume_close(struct resume *resume)
+{
+	if (!resume)
+		return;
+	store_close(resume->store);
+	clear_pieces(&resume->record_pieces);
+	for (uint32_t i = 0; i < resume->count; i++) {
+		clear_pieces(&resume->places[i].document);
+		free(resume->places[i].reason);
+		member_clear(&resume->members[i]);
+	}
+	free(resume->places);
+	free(resume->members);
+	free(resume->command);
+	json_decref(resume->record);
+	free(resume);
+}
