@@ -328,9 +328,10 @@ void relay_take(struct relay *relay, const char *payload, size_t length)
 void relay_attach(struct relay *relay, struct nats *nats)
 {
 	relay->nats = nats;
-	if (!nats || relay->over || relay->muted)
+	if (relay->over || relay->muted)
 		return;
-	send_again(relay, true);
+	if (nats)
+		send_again(relay, true);
 	read_if_room(relay);
 }
 
