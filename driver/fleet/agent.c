@@ -264,13 +264,13 @@ static void tell_silence(const struct agent *agent)
  * End the load as a stop does. The process that relays the result learns why it comes early. The
  * alarm ends this process if nobody reads what it sends.
  */
-static int leave_orderly(struct agent *agent)
+static void leave_orderly(struct agent *agent)
 {
 	(void)alarm(LEAVE_S);
 	raise_fd(agent->stop_fd);
 	send_type(agent, "silent");
 	agent->leaving = true;
-	return listen_patiently(agent, LEAVE_S * NSEC_PER_SEC);
+	(void)listen_patiently(agent, LEAVE_S * NSEC_PER_SEC);
 }
 
 /*
@@ -285,7 +285,7 @@ static void *keep_channel(void *argument)
 	if (err == -ETIMEDOUT && !is_idle(agent))
 		tell_silence(agent);
 	if (err == -ETIMEDOUT && !is_idle(agent) && agent->kept)
-		err = leave_orderly(agent);
+		leave_orderly(agent);
 	if (is_idle(agent)) {
 		raise_fd(agent->step_fd);
 		return NULL;

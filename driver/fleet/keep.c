@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What an agent stores at the NATS server; see keep.h. */
+/* Stores the result of an agent at the NATS server; see keep.h. */
 #include "keep.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void send_missing(struct keep *keep)
 			send_piece(keep, i);
 }
 
-/* What is stored does not change from now on. A document is one piece at least. */
+/* From now on the document does not change. It is one piece at least. */
 static void store(struct keep *keep)
 {
 	size_t most = keep->nats ? nats_payload_max(keep->nats) : NATS_PAYLOAD_LEAST;

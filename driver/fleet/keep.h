@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an agent stores of its run at the NATS server (JetStream): the result, or else its last
- * state and the reason. It stays there until a coordinator has it. kept.h is the coordinator's side.
+ * The result of an agent, stored at the NATS server (JetStream), or else its last state and the
+ * reason. It stays there until a coordinator has it. kept.h is the coordinator's side.
  *
  * Messages go to sojourn.kept.RUN.AGENT: a line of JSON, then a piece of the document. The server
  * acknowledges each; pieces may be stored twice.
@@ -32,7 +32,7 @@ struct keep {
 	bool final;			  /* the last one is the result */
 	bool stopped;			  /* it ends early, as its coordinator is gone */
 	char *reason;			  /* why there is no result */
-	/* What is stored: */
+	/* The pieces: */
 	bool storing;
 	size_t piece;
 	size_t count, missing;

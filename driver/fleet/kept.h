@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a coordinator stores of its run, so that another one can take it up: the command line and
- * the members. Agents store their results (keep.h). resume.c is the other coordinator.
+ * The record of a run, which its coordinator stores so that another one can take it up: the command
+ * line and the members. Agents store their results (keep.h). resume.c is the other coordinator.
  */
 #ifndef DRIVER_FLEET_KEPT_H
 #define DRIVER_FLEET_KEPT_H
@@ -22,7 +22,7 @@ struct kept {
 	char run[SECRET_LENGTH + 1];
 	bool on;
 	bool begun;	 /* members may have results */
-	uint64_t age_ns; /* how long; 0: for ever */
+	uint64_t age_ns; /* how long; 0: without end */
 	char *why;	 /* why results are not kept; NULL: they are, or there is no server */
 };
 

@@ -98,33 +98,35 @@ static void post(struct relay *relay, json_t *message, const char *bytes, size_t
 	relay->reported = relay->written;
 }
 
-static void remember(struct relay *relay, const char *bytes, size_t length)
+static int remember(struct relay *relay, const char *bytes, size_t length)
 {
 	size_t unsure = (size_t)(relay->sent - relay->acknowledged);
 
 	if (unsure + length > relay->unsure_size) {
 		char *grown = realloc(relay->unsure, 2 * (unsure + length));
 
-		/* If one is lost here, the next has a wrong number, and the other end notices. */
 		if (!grown)
-			return;
+			return -ENOMEM;
 		relay->unsure = grown;
 		relay->unsure_size = 2 * (unsure + length);
 	}
 	memcpy(relay->unsure + unsure, bytes, length);
 	relay->sent += length;
+	return 0;
 }
 
-static void send_bytes(struct relay *relay, const char *bytes, size_t length, const char *end)
+static int send_bytes(struct relay *relay, const char *bytes, size_t length, const char *end)
 {
 	uint64_t at = relay->sent;
+	int err = length ? remember(relay, bytes, length) : 0;
 
-	if (length)
-		remember(relay, bytes, length);
+	if (err)
+		return err;
 	post(relay,
 	     json_pack("{s:I, s:I, s:s*}", "at", (json_int_t)at, "ack", (json_int_t)relay->written,
 		       "end", end),
 	     bytes, length);
+	return 0;
 }
 
 /* Send every unsure byte. @ask: the other end is to do the same. */
@@ -139,8 +141,9 @@ static void send_again(struct relay *relay, bool ask)
 		most = most < PIECE_MAX ? most : PIECE_MAX;
 		length = length < most ? length : most;
 		post(relay,
-		     json_pack("{s:I, s:I, s:b}", "at", (json_int_t)(relay->acknowledged + at),
-			       "ack", (json_int_t)relay->written, "again", ask && !at),
+		     json_pack("{s:I, s:I, s:b}", "at",
+			       (json_int_t)relay->acknowledged + (json_int_t)at, "ack",
+			       (json_int_t)relay->written, "again", ask && !at),
 		     relay->unsure + at, length);
 		at += length;
 	} while (at < unsure);
@@ -150,11 +153,23 @@ void relay_end(struct relay *relay, const char *reason)
 {
 	if (relay->over)
 		return;
-	send_bytes(relay, NULL, 0, reason);
+	(void)send_bytes(relay, NULL, 0, reason);
 	relay_drop(relay);
 }
 
 /* ---- sending ---- */
+
+static void end_by(struct relay *relay, const char *reason)
+{
+	relay_drop(relay);
+	relay->owner.ended(relay->owner.user, reason);
+}
+
+static void fail(struct relay *relay, const char *reason)
+{
+	(void)send_bytes(relay, NULL, 0, reason);
+	end_by(relay, reason);
+}
 
 static size_t room(const struct relay *relay)
 {
@@ -175,7 +190,7 @@ static void on_allocate(uv_handle_t *handle, size_t size, uv_buf_t *buffer)
 	size_t length = room(handle->data);
 
 	(void)size;
-	buffer->base = malloc(length);
+	buffer->base = length ? malloc(length) : NULL;
 	buffer->len = buffer->base ? length : 0;
 }
 
@@ -184,13 +199,16 @@ static void read_if_room(struct relay *relay);
 static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 {
 	struct relay *relay = stream->data;
+	int err = 0;
 
 	if (length > 0 && relay->owner.read)
 		relay->owner.read(relay->owner.user, buffer->base, (size_t)length);
 	if (length > 0 && !relay->muted)
-		send_bytes(relay, buffer->base, (size_t)length, NULL);
+		err = send_bytes(relay, buffer->base, (size_t)length, NULL);
 	free(buffer->base);
-	if (length < 0) {
+	if (err) {
+		fail(relay, "no memory");
+	} else if (length < 0) {
 		uv_read_stop(stream);
 		relay->drained = true;
 		relay->owner.drained(relay->owner.user);
@@ -204,7 +222,7 @@ static void read_if_room(struct relay *relay)
 {
 	bool wanted = room(relay) > 0;
 
-	if (relay->drained)
+	if (relay->drained || relay->over)
 		return;
 	if (wanted && !relay->reading)
 		uv_read_start((uv_stream_t *)&relay->in, on_allocate, on_read);
@@ -232,7 +250,7 @@ static void on_written(uv_write_t *request, int status)
 	relay->written += writing->counted;
 	free(writing);
 	if (!status && !relay->over && relay->written - relay->reported >= relay->window / 4)
-		send_bytes(relay, NULL, 0, NULL);
+		(void)send_bytes(relay, NULL, 0, NULL);
 	close_written(relay);
 }
 
@@ -251,18 +269,6 @@ static void write_out(struct relay *relay, const char *bytes, size_t length, siz
 		free(writing);
 	else
 		relay->writes++;
-}
-
-static void end_by(struct relay *relay, const char *reason)
-{
-	relay_drop(relay);
-	relay->owner.ended(relay->owner.user, reason);
-}
-
-static void fail(struct relay *relay, const char *reason)
-{
-	send_bytes(relay, NULL, 0, reason);
-	end_by(relay, reason);
 }
 
 static void take_acknowledgement(struct relay *relay, uint64_t acknowledged)

@@ -274,7 +274,7 @@ static void on_step(uv_timer_t *timer)
 	}
 }
 
-/* On the first signal end the load; on the second die. What is stored stays there. */
+/* On the first signal end the load; on the second die. Stored results stay there. */
 static void on_signal(uv_signal_t *handle, int number)
 {
 	struct resume *resume = handle->data;

@@ -291,7 +291,7 @@ static char *decode(const json_t *data, size_t *ret_length)
 	return (char *)bytes;
 }
 
-/* What cannot be read was not stored by this program: it has no head. */
+/* A message of a foreign program may have no head. */
 static int read_message(const json_t *answer, uint64_t *number, struct store_message *ret_message)
 {
 	const json_t *message = json_object_get(answer, "message");

@@ -62,8 +62,9 @@ struct nats_owner {
 };
 
 /*
- * Begin to connect to the URL, or after a failure to each server of its cluster in turn.
- * -EINVAL with a sentence in @ret_error: a file cannot be used; other -errno. */
+ * Begin to connect to the URL, or after a failure to each server of its cluster in turn. Return
+ * -EINVAL with a sentence in @ret_error: a file cannot be used; other -errno.
+ */
 int nats_open(uv_loop_t *loop, const struct nats_settings *settings, const struct nats_owner *owner,
 	      struct nats **ret_nats, char **ret_error);
 /* Also within its callbacks. It is freed when the loop has closed its handles. Takes NULL. */
