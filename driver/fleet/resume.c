@@ -21,8 +21,10 @@
 #define GONE_STEPS 24U
 /* Waiting is mentioned after this time. */
 #define SOON_STEPS 4U
-/* An agent waits two seconds for its first coordinator. */
-#define LED_STEPS 24U
+/* An agent waits less than two seconds for its first coordinator. */
+#define LED_STEPS 16U
+/* For the first answers. */
+#define ANSWER_STEPS 2U
 
 #define DOCUMENT_MAX ((size_t)64 << 20)
 
@@ -59,6 +61,7 @@ struct resume {
 	uint32_t count;
 	uv_timer_t timer;
 	uv_signal_t signals[2];
+	unsigned int steps;
 	bool waiting;
 	bool interrupted;
 	unsigned int led; /* steps in which an agent had its first coordinator */
@@ -254,22 +257,21 @@ static void ask_agent(struct resume *resume, struct place *place)
 {
 	store_tell(resume->store, place->agent,
 		   json_pack("{s:s, s:b}", "type", "resume", "stop", resume->interrupted));
-	if (place->asked++ == SOON_STEPS)
+	if (is_awaited(place) && place->asked++ == SOON_STEPS)
 		log_note("waiting for the result of %s", place->name);
 	place->quiet++;
 }
 
+/* Agents are asked even if all results are there: the first coordinator may be about to end. */
 static void on_step(uv_timer_t *timer)
 {
 	struct resume *resume = timer->data;
 
 	resume->led = resume->is_led ? resume->led + 1 : 0;
+	resume->waiting = resume->is_led || resume->steps++ < ANSWER_STEPS;
 	resume->is_led = false;
-	resume->waiting = false;
 	for (uint32_t i = 0; i < resume->count; i++) {
-		if (!is_awaited(&resume->places[i]))
-			continue;
-		resume->waiting = true;
+		resume->waiting |= is_awaited(&resume->places[i]);
 		ask_agent(resume, &resume->places[i]);
 	}
 }

@@ -32,7 +32,7 @@
 /* An agent whose coordinator is gone ends its load, and requests under way take their time. */
 #define PATIENCE_KEPT_NS (120 * NSEC_PER_SEC)
 /* A coordinator sends four messages a second. */
-#define LED_STEPS 4U
+#define LED_STEPS 3U
 
 #define ASKER_MAX 200
 #define WORDS_MAX 12U
@@ -118,11 +118,11 @@ static void settle(struct standby *standby)
 
 static void describe_end(const struct standby *standby, size_t size, char *ret_text)
 {
-	if (standby->relay.muted)
-		snprintf(ret_text, size, "its coordinator was silent, so it has ended");
-	else if (standby->signal)
+	if (standby->signal)
 		snprintf(ret_text, size, "its agent was ended by signal %d (%s)", standby->signal,
 			 strsignal(standby->signal));
+	else if (standby->relay.muted)
+		snprintf(ret_text, size, "its coordinator was silent, so it has ended");
 	else
 		snprintf(ret_text, size,
 			 "its agent ended with status %" PRId64 "; its log has the reason",

@@ -163,9 +163,14 @@ static int error_in(const json_t *answer, const char **ret_reason)
 	return (int)json_integer_value(json_object_get(error, "err_code")) ?: -1;
 }
 
-/* Ask JetStream itself. 0; -EINVAL with a sentence; the server's code, if it is @expected. */
-static int ask_server(struct store *store, const char *operation, json_t *body, int expected,
-		      json_t **ret_answer, char **ret_error)
+static bool is_known(int code)
+{
+	return code == CODE_OTHER_SETTINGS || code == CODE_NO_MESSAGE || code == CODE_NO_STREAM;
+}
+
+/* Ask JetStream itself. Return 0, a code above, or -EINVAL with a sentence. */
+static int ask_server(struct store *store, const char *operation, json_t *body, json_t **ret_answer,
+		      char **ret_error)
 {
 	autojson json_t *own = body;
 	autofree char *text = own ? json_dumps(own, JSON_COMPACT) : NULL;
@@ -176,12 +181,14 @@ static int ask_server(struct store *store, const char *operation, json_t *body, 
 
 	if (!text)
 		return -ENOMEM;
+	if (store->open && !nats_stores(store->nats))
+		return refuse(ret_error, "the server has no JetStream");
 	snprintf(subject, sizeof(subject), "$JS.API.STREAM.%s." STREAM, operation);
 	err = ask(store, subject, text, NULL, 0, &answer, ret_error);
 	if (err)
 		return err;
 	err = error_in(answer, &reason);
-	if (err && err != expected)
+	if (err && !is_known(err))
 		return refuse(ret_error, "JetStream says: %s", reason);
 	*ret_answer = TAKE_PTR(answer);
 	return err;
@@ -200,17 +207,16 @@ static json_t *describe_stream(int replicas)
 static int make_stream(struct store *store, int replicas, char **ret_error)
 {
 	autojson json_t *answer = NULL;
-	int err = ask_server(store, "CREATE", describe_stream(replicas), CODE_OTHER_SETTINGS,
-			     &answer, ret_error);
+	int err = ask_server(store, "CREATE", describe_stream(replicas), &answer, ret_error);
 
-	return err == CODE_OTHER_SETTINGS ? 0 : err;
+	return err > 0 ? 0 : err;
 }
 
 /* An administrator may have made it, with other limits. */
 static int find_stream(struct store *store, uint64_t *ret_age_ns, char **ret_error)
 {
 	autojson json_t *answer = NULL;
-	int err = ask_server(store, "INFO", json_object(), CODE_NO_STREAM, &answer, ret_error);
+	int err = ask_server(store, "INFO", json_object(), &answer, ret_error);
 	const json_t *config = json_object_get(answer, "config");
 
 	if (!err)
@@ -221,9 +227,7 @@ static int find_stream(struct store *store, uint64_t *ret_age_ns, char **ret_err
 int store_prepare(struct store *store, uint64_t *ret_age_ns, char **ret_error)
 {
 	autofree char *unused = NULL;
-	int err = store->open && !nats_stores(store->nats)
-			  ? refuse(ret_error, "the server has no JetStream")
-			  : find_stream(store, ret_age_ns, ret_error);
+	int err = find_stream(store, ret_age_ns, ret_error);
 
 	if (err != CODE_NO_STREAM)
 		return err;
@@ -324,9 +328,9 @@ int store_next(struct store *store, uint64_t *number, struct store_message *ret_
 	err = ask_server(
 		store, "MSG.GET",
 		json_pack("{s:I, s:s}", "seq", (json_int_t)*number + 1, "next_by_subj", subject),
-		CODE_NO_MESSAGE, &answer, ret_error);
+		&answer, ret_error);
 	if (err)
-		return err == CODE_NO_MESSAGE ? 0 : err;
+		return err > 0 ? 0 : err;
 	err = read_message(answer, number, ret_message);
 	if (err < 0)
 		store_message_clear(ret_message);
@@ -348,9 +352,8 @@ int store_forget(struct store *store, char **ret_error)
 	int err;
 
 	snprintf(subject, sizeof(subject), "sojourn.kept.%s.*", store->run);
-	err = ask_server(store, "PURGE", json_pack("{s:s}", "filter", subject), CODE_NO_STREAM,
-			 &answer, ret_error);
-	return err == CODE_NO_STREAM ? 0 : err;
+	err = ask_server(store, "PURGE", json_pack("{s:s}", "filter", subject), &answer, ret_error);
+	return err > 0 ? 0 : err;
 }
 
 void store_tell(struct store *store, const char *agent, json_t *message)

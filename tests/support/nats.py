@@ -12,10 +12,12 @@ PUBLIC = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
 
 
 class NatsServer(Process):
-    """Debian's nats-server in the foreground. `more` is configuration beside its address."""
+    """Debian's nats-server in the foreground. `more` is configuration beside its address. With `stores` it has JetStream."""
 
-    def __init__(self, more="", port=None, secure=False):
+    def __init__(self, more="", port=None, secure=False, stores=False):
         self.files = own_folder("nats")
+        if stores:
+            more += f'\njetstream {{ store_dir: "{self.files.name}/store" }}'
         self.port = port or free_port()
         self.url = f"{'tls' if secure else 'nats'}://127.0.0.1:{self.port}"
         config = Path(self.files.name, "nats.conf")
