@@ -123,6 +123,8 @@ static void take_line(struct keep *keep, const char *line)
 		take_document(keep, message);
 	else if (!strcmp(type, "error") || !strcmp(type, "refused"))
 		take_error(keep, message);
+	else if (!strcmp(type, "ready"))
+		keep->planned = true;
 	else if (!strcmp(type, "silent"))
 		keep->stopped = true;
 }

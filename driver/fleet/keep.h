@@ -30,6 +30,7 @@ struct keep {
 	struct channel_document document; /* of which parts are missing */
 	struct channel_document last;	  /* whole */
 	bool final;			  /* the last one is the result */
+	bool planned;			  /* the agent has its plan */
 	bool stopped;			  /* it ends early, as its coordinator is gone */
 	char *reason;			  /* why there is no result */
 	/* The pieces: */

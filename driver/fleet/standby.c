@@ -29,8 +29,8 @@
 #define PATIENCE_MORE_NS (5 * NSEC_PER_SEC)
 #define PATIENCE_MAX_NS	 (3600 * NSEC_PER_SEC)
 
-/* An agent whose coordinator is gone ends its load, and requests under way take their time. */
-#define PATIENCE_KEPT_NS (120 * NSEC_PER_SEC)
+/* With a plan and a result that is kept, it ends its load, and requests under way take their time. */
+#define KEPT_STEPS 240U
 /* A coordinator sends four messages a second. */
 #define LED_STEPS 3U
 
@@ -308,7 +308,6 @@ static void begin_run(struct standby *standby, const char *run, const json_t *me
 		      uint64_t patience_ns)
 {
 	const char *asker = json_string_value(json_object_get(message, "asker"));
-	uint64_t more_ns = standby->keep.on ? PATIENCE_KEPT_NS : PATIENCE_MORE_NS;
 
 	snprintf(standby->run, sizeof(standby->run), "%s", run);
 	snprintf(standby->asker, sizeof(standby->asker), "%s", asker ? asker : "somebody");
@@ -320,7 +319,7 @@ static void begin_run(struct standby *standby, const char *run, const json_t *me
 	standby->silent = 0;
 	standby->leaving = 0;
 	standby->mute_steps = patience_ns / (STEP_MS * NSEC_PER_MSEC) + 1;
-	standby->patience_steps = (patience_ns + more_ns) / (STEP_MS * NSEC_PER_MSEC);
+	standby->patience_steps = (patience_ns + PATIENCE_MORE_NS) / (STEP_MS * NSEC_PER_MSEC);
 }
 
 static void accept_claim(struct standby *standby, const char *run, const json_t *message)
@@ -518,6 +517,13 @@ static int connect_to(struct standby *standby, char **ret_error)
 
 /* ---- events ---- */
 
+static uint64_t patience_with_run(const struct standby *standby)
+{
+	const struct keep *keep = &standby->keep;
+
+	return standby->patience_steps + (keep->on && keep->planned ? KEPT_STEPS : 0);
+}
+
 static void watch_run(struct standby *standby)
 {
 	if (!standby->busy)
@@ -525,7 +531,8 @@ static void watch_run(struct standby *standby)
 	keep_step(&standby->keep);
 	if (standby->keep.on && standby->silent > standby->mute_steps)
 		relay_mute(&standby->relay);
-	if (standby->piped && !standby->relay.over && standby->silent++ > standby->patience_steps) {
+	if (standby->piped && !standby->relay.over &&
+	    standby->silent++ > patience_with_run(standby)) {
 		log_error("run %.8s: nothing was heard of its coordinator", standby->run);
 		keep_finish(&standby->keep, "its agent heard nothing of the coordinator");
 		relay_end(&standby->relay, "its agent heard nothing of the coordinator");
