@@ -235,6 +235,16 @@ static void on_work(uv_work_t *request)
 		end(watch);
 }
 
+static void conclude_look(const struct watch *watch)
+{
+	answer_look(watch);
+	if (watch->seen)
+		log_note("run %.8s of %s: the observer sees targets of it", watch->run,
+			 watch->asker);
+	else
+		log_warn("run %.8s of %s: %s", watch->run, watch->asker, watch->reason);
+}
+
 static void forget(struct watch *watch);
 static void take_begin(struct watch *watch, json_int_t number);
 
@@ -249,7 +259,7 @@ static void on_worked(uv_work_t *request, int status)
 	else if (watch->wanted > watch->number)
 		take_begin(watch, watch->wanted);
 	else if (watch->work == WORK_LOOK)
-		answer_look(watch);
+		conclude_look(watch);
 	else if (watch->work != WORK_DROP)
 		answer_phase(watch);
 }
