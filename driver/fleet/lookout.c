@@ -156,7 +156,7 @@ static void set_reason(struct watch *watch, int err, const char *reason)
 	text_make_printable(watch->reason, ' ');
 }
 
-/* The observer may have been started anew since, with another token. */
+/* The observer may have been restarted since, with another token. */
 static int renew_observer(struct watch *watch)
 {
 	observer_free(TAKE_PTR(watch->observer));
@@ -446,7 +446,7 @@ static void on_message(void *user, const char *subject, const char *payload, siz
 
 	if (!message || !channel_type(message))
 		return;
-	if (!strcmp(subject, LOOKOUT_TO_ALL))
+	if (!strcmp(channel_type(message), "look"))
 		take_look(lookout, message);
 	else if (watch && !watch->leaving)
 		take_order(watch, message);

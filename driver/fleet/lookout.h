@@ -3,7 +3,7 @@
  * `sojourn-drive agent --fleet URL --observer URL`: the way to an observer over NATS. It waits at a
  * NATS server beside the observer, and marks there the phases of runs whose targets the observer sees.
  *
- * Subjects: sojourn.to.observers (a run describes its targets), sojourn.to.AGENT.RUN (orders),
+ * Subjects: sojourn.to.observers (a run describes its targets), sojourn.to.AGENT.RUN (likewise, and orders),
  * sojourn.from.RUN.AGENT (answers), sojourn.from.observers.AGENT (an agent says that it is there).
  * Payloads are as relay.h has them. An order that was not answered is repeated, and a repeated one
  * changes nothing, so that lost messages do no harm.

@@ -26,8 +26,8 @@ struct sight_targets {
 };
 
 /*
- * Name the addresses of the targets, and look their names up if that has not been done. -EINVAL
- * with @ret_error, also if none has an address and a port; -ENOMEM.
+ * Name the addresses of the targets. Look up names that have none yet. Return -EINVAL with @ret_error
+ * if a name is not known, or if no target has an address and a port. -ENOMEM.
  */
 int sight_describe(const struct drive_rows *rows, struct sight_targets *ret_targets,
 		   char **ret_error);
@@ -39,7 +39,7 @@ void sight_place(char ret_place[static SIGHT_PLACE]);
 
 /* ---- the agent's side ---- */
 
-/* What the agent's own host decides. Strings are borrowed. */
+/* Limits set on the agent's own host. Strings are borrowed. */
 struct sight_limits {
 	const char *allow; /* --allow; NULL: every target */
 	const char *sees;  /* --sees: more than this host's own addresses; NULL: no more */

@@ -56,15 +56,12 @@ static int apply_group(struct observer_access *access, const char *value, char *
 	return 0;
 }
 
-int option_apply_observer(void *target, const char *value, char **ret_error)
+static int add_url(struct observer_access *access, const char *value, char **ret_error)
 {
-	struct observer_access *access = target;
 	autofree char *url = NULL;
-	const char *wrong = is_group(value) ? NULL : complete_url(value, &url);
+	const char *wrong = complete_url(value, &url);
 	char **urls;
 
-	if (is_group(value))
-		return apply_group(access, value, ret_error);
 	if (wrong)
 		return refuse(ret_error, "--observer: '%s' %s", value, wrong);
 	if (is_given(access, url))
@@ -78,6 +75,12 @@ int option_apply_observer(void *target, const char *value, char **ret_error)
 	access->urls = urls;
 	urls[access->url_count++] = TAKE_PTR(url);
 	return 0;
+}
+
+int option_apply_observer(void *access, const char *value, char **ret_error)
+{
+	return is_group(value) ? apply_group(access, value, ret_error)
+			       : add_url(access, value, ret_error);
 }
 
 void option_clear_observers(struct observer_access *access)

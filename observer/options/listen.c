@@ -54,7 +54,7 @@ static const char *add_host(void *settings, const char *value)
 	return NULL;
 }
 
-/* Who looks here for it is to find the way. A client of NATS has no place in a privileged process. */
+/* Name the way: a client of NATS has no place in a privileged process. */
 static int refuse_fleet(void *settings, const char *value, char **ret_error)
 {
 	(void)settings;

@@ -113,8 +113,8 @@ def test_messages_of_any_size(start, tmp_path):
 
 
 def test_messages_that_come_twice(start):
-    """A foreign client repeats each message of a run with observers, at a server that carries 16 KiB at a time: the document
-    of some hundred KiB arrives, and nothing is counted twice."""
+    """A foreign client repeats each message of a run with observers. Nothing is counted twice. The server carries 16 KiB
+    at a time, and the document is longer."""
     server = start(NatsServer("max_payload: 16384"))
     nginx = start(Nginx())
     observer = start(Observer(ports=[nginx.port]))
