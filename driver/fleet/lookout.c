@@ -125,11 +125,13 @@ static void answer_phase(const struct watch *watch)
 					    [PHASE_ENDED] = "ended",
 					    [PHASE_FAILED] = "failed"};
 
-	answer(watch->lookout, watch->run,
-	       json_pack("{s:s, s:I, s:I, s:s}", "type",
-			 watch->busy ? "working" : types[watch->phase], "number", watch->number,
-			 "length", (json_int_t)watch->length, "reason",
-			 watch->busy ? "" : watch->reason));
+	if (watch->busy)
+		answer(watch->lookout, watch->run, json_pack("{s:s}", "type", "working"));
+	else
+		answer(watch->lookout, watch->run,
+		       json_pack("{s:s, s:I, s:I, s:s}", "type", types[watch->phase], "number",
+				 watch->number, "length", (json_int_t)watch->length, "reason",
+				 watch->reason));
 }
 
 /* ---- work with the observer, in threads ---- */

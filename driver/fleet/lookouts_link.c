@@ -132,7 +132,13 @@ uint64_t lookouts_targets(const struct observer_group *group)
 	return group->targets.count == 64 ? UINT64_MAX : (1ULL << group->targets.count) - 1;
 }
 
-/* Take what an agent says of the targets. One that has a phase does not change its mind. */
+/* An agent looks once, so a later "looking" is a message that comes twice. */
+static bool is_settled(const struct lookout_heard *heard)
+{
+	return heard->mark || heard->sees == SEES_SOME || heard->sees == SEES_BLIND;
+}
+
+/* Take what an agent says of the targets. */
 static void take_sight(struct observer_group *group, const char *agent, const json_t *message)
 {
 	static const char *const types[] = {[SEES_LOOKING] = "looking",
@@ -143,7 +149,7 @@ static void take_sight(struct observer_group *group, const char *agent, const js
 	struct lookout_heard *heard =
 		hear(group, agent, json_string_value(json_object_get(message, "name")));
 
-	for (size_t i = 0; heard && !heard->mark && i < ARRAY_SIZE(types); i++) {
+	for (size_t i = 0; heard && !is_settled(heard) && i < ARRAY_SIZE(types); i++) {
 		if (strcmp(channel_type(message), types[i]) != 0)
 			continue;
 		heard->late |= group->marked && heard->sees != (enum sees)i;
