@@ -16,7 +16,6 @@
 #include "options/options.h"
 #include "scenario/job.h"
 #include "scenario/scenario.h"
-#include "sojourn/clock.h"
 #include "sojourn/finding.h"
 #include "sojourn/log.h"
 #include "sojourn/refuse.h"

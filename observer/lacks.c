@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "sojourn/cli.h"
 #include "sojourn/log.h"
 
 /* A missing program for QUESTION_ACCEPT needs no warning: the document names the time as inferred. */

@@ -32,7 +32,6 @@
 #include "sojourn/clock.h"
 #include "sojourn/log.h"
 #include "sojourn/report.h"
-#include "sojourn/units.h"
 
 /* Services that may start while we observe, besides the existing ones. */
 #define SPARE_SERVICES 32

@@ -4,7 +4,6 @@
 #define DRIVER_OPTIONS_ROWS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "options.h"
 #include "sojourn/cli.h"

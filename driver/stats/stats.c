@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "payload/detail.h"
 #include "sojourn/run_sum.h"
 
 /* Once per kind and interval: wording costs more than counting. */

@@ -2,8 +2,6 @@
 /* The metrics of the observation as a whole, which have no labels: its losses, its namespaces and its cost. */
 #include "output.h"
 
-#include "sojourn/array.h"
-
 static uint64_t get_dropped(const struct run *run)
 {
 	return run->services_dropped;

@@ -13,7 +13,6 @@
 #include "sojourn/report.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/text.h"
-#include "sojourn/units.h"
 
 #define COUNT_COLUMNS 12
 #define TIME_COLUMNS  15

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "parts.h"
-#include "sojourn/clock.h"
 #include "sojourn/report.h"
 #include "sojourn/sweep.h"
 

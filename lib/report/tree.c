@@ -8,7 +8,6 @@
 
 #include "means.h"
 #include "parts.h"
-#include "sojourn/clock.h"
 
 #define ROW_COUNT (1 + REPORT_MEAN_STAGES + 1)
 

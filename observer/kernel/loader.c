@@ -21,7 +21,6 @@
 #include "streams.h"
 #include "visits.h"
 #include "sojourn/clock.h"
-#include "sojourn/log.h"
 
 /* Memory that we share with the programs. */
 struct memory {

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "plan.h"
-#include "host/ports.h"
 #include "sojourn/cleanup.h"
 #include "wire/config.h"
 #include "wire/counters.h"

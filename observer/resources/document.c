@@ -2,7 +2,6 @@
 /* Findings and resources as the run document has them; see look.h, sojourn/finding.h. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "look.h"

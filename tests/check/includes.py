@@ -39,7 +39,7 @@ ARROWS = {
     "driver/run": ("driver/engine", "driver/host", "driver/load", "driver/stats", "driver/transport"),
     "driver/scenario": ("driver/engine", "driver/engine/http", "driver/engines", "driver/options", "driver/payload",
                         "driver/run", "driver/transport"),
-    "driver/stats": ("driver/engine", "driver/payload"),
+    "driver/stats": ("driver/engine",),
     "driver/sweep": ("driver/engine", "driver/load", "driver/run"),
     "lib/forms": ("lib/base", "lib/json", "lib/report", "lib/run"),
     "lib/join": ("lib/base", "lib/run"),

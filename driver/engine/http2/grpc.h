@@ -6,13 +6,11 @@
 #ifndef DRIVER_ENGINE_HTTP2_GRPC_H
 #define DRIVER_ENGINE_HTTP2_GRPC_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "engine/engine.h"
 #include "payload/expectation.h"
-#include "sojourn/run.h"
 
 #define GRPC_PREFIX_SIZE 5U
 #define GRPC_NO_STATUS	 UINT8_MAX

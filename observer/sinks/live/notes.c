@@ -7,10 +7,8 @@
 
 #include "model/interval.h"
 #include "view.h"
-#include "sojourn/clock.h"
 #include "sojourn/finding.h"
 #include "sojourn/text.h"
-#include "sojourn/units.h"
 
 /* From this share on, a queue or table is worth a sentence. */
 #define NEARLY_FULL 0.8
