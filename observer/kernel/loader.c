@@ -708,11 +708,6 @@ uint64_t loader_first_message(const struct loader *loader, uint32_t copy, uint32
 	return services_first_message(&loader->services, COPY_AT(loader, slots, copy, service));
 }
 
-uint64_t loader_epoch(const struct loader *loader)
-{
-	return loader->skel->bss->epoch;
-}
-
 static int read_program(const struct bpf_program *program, struct loader_program *ret_program)
 {
 	struct bpf_prog_info info = {};

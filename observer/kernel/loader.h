@@ -214,7 +214,6 @@ void loader_set_sample_threshold(struct loader *loader, uint64_t threshold);
 
 /* Begin a new epoch (wire/counters.h); return its number. */
 uint64_t loader_next_epoch(struct loader *loader);
-uint64_t loader_epoch(const struct loader *loader);
 /* Return the earliest arrival of the current epoch in a copy of the slot of @service; 0: none. */
 uint64_t loader_first_message(const struct loader *loader, uint32_t copy, uint32_t service);
 

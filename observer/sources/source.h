@@ -69,8 +69,6 @@ int source_libraries_new(struct loader *loader, source_library said,
 void source_libraries_free(struct source_libraries *source);
 /* Look for libraries of processes that are new since the last update. */
 void source_libraries_update(struct source_libraries *source, const struct source_proc *processes);
-/* Return how many were found so far. */
-size_t source_libraries_count(const struct source_libraries *source);
 
 /* cost.c: the cost of observing. */
 int source_cost_read(const struct loader *loader, bool run_statistics, struct run_cost *ret_cost);
