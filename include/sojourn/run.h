@@ -597,17 +597,14 @@ void run_free(struct run *run);
 DEFINE_CLEANUP(struct run *, run_free)
 #define autorun CLEANUP(cleanup_run_free)
 
-/* Append one zeroed service; NULL without memory. Pointers to other services become invalid. */
-struct run_service *run_add_service(struct run *run);
 /*
  * Give @run, which has none, @count zeroed services at once. A service takes 252 KiB, nearly all of it for
  * histograms. Pages of these that nobody writes take no memory, and no time. 0 or -ENOMEM.
  */
 int run_make_services(struct run *run, size_t count);
-/* Append one zeroed process, upstream or listener to @service; NULL without memory. */
-struct run_process *run_add_process(struct run_service *service);
-struct run_upstream *run_add_upstream(struct run_service *service);
-struct run_listener *run_add_listener(struct run_service *service);
+
+/* Return the process that is nearest to its limit of descriptors; NULL: none is known. */
+const struct run_process *run_fullest(const struct run_service *service);
 
 /* Make an empty list with threshold RUN_SAMPLE_ALL; NULL without memory. */
 struct run_samples *run_samples_new(void);

@@ -136,7 +136,7 @@ static void print_rate(const struct page *page, const struct run_driver *driver,
 	unsigned int columns, gap;
 
 	format_rate(driver, sizeof(rate), rate);
-	columns = page_columns(rate);
+	columns = text_columns(rate);
 	gap = used + 3 > RATE_COLUMN || RATE_COLUMN + columns > page->width ? 3
 									    : RATE_COLUMN - used;
 	if (used + gap + columns <= page->width) {
@@ -167,7 +167,7 @@ static void print_headline(const struct page *page, const struct run_driver *dri
 	page_left(page, 0, "%s", text);
 	page_style(page, STYLE_PLAIN);
 	if (rated)
-		print_rate(page, driver, page_columns(text));
+		print_rate(page, driver, text_columns(text));
 	fputc('\n', page->file);
 }
 

@@ -356,10 +356,10 @@ bool report_hosts_verdict(const struct run *run, struct report_verdict *ret_verd
 
 static unsigned int name_columns(const struct hosts *hosts)
 {
-	unsigned int columns = page_columns("all hosts");
+	unsigned int columns = text_columns("all hosts");
 
 	for (size_t i = 0; i < hosts->count; i++) {
-		unsigned int name = page_columns(hosts->rows[i].host);
+		unsigned int name = text_columns(hosts->rows[i].host);
 
 		if (name <= NAME_MOST && name > columns)
 			columns = name;
@@ -413,7 +413,7 @@ static void print_row(const struct page *page, const struct hosts *hosts,
 	char text[SHORT_TEXT], part[SHORT_TEXT * 2];
 
 	page_style(page, is_old(row) ? STYLE_HOT : STYLE_PLAIN);
-	if (page_columns(row->host) > name_columns(hosts)) {
+	if (text_columns(row->host) > name_columns(hosts)) {
 		page_wrap(page, 0, "%s", row->host);
 		page_left(page, name_columns(hosts), "%s", "");
 	} else {

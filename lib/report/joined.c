@@ -8,6 +8,7 @@
 
 #include "parts.h"
 #include "sojourn/clock.h"
+#include "sojourn/text.h"
 
 #define NAME_COLUMNS	      17
 #define NAME_COLUMNS_INFERRED 24 /* "accept or socket queue" */
@@ -177,7 +178,7 @@ void report_shares(const struct run_joined *joined, const struct run_parts *sums
 
 		snprintf(item, sizeof(item), "%s%s %s", i ? ", " : "",
 			 part_name(joined, &parts[order[i]], name), page_share(percent, text));
-		if (percent < 0.5 || page_columns(ret_text) + page_columns(item) > columns ||
+		if (percent < 0.5 || text_columns(ret_text) + text_columns(item) > columns ||
 		    length + strlen(item) >= size)
 			return;
 		length += (size_t)snprintf(ret_text + length, size - length, "%s", item);
@@ -415,7 +416,7 @@ static void print_alike(const struct page *page, const struct run_joined *joined
 	page_left(page, LABEL_COLUMNS, "%s", first ? "" : "slowest");
 	page_right(page, 9, "%s", page_time((double)run_parts_total(&exchange->parts), total));
 	page_left(page, 0, "  %s", left);
-	used = LABEL_COLUMNS + 9 + 2 + page_columns(left);
+	used = LABEL_COLUMNS + 9 + 2 + text_columns(left);
 	report_shares(joined, sum, share_columns(page, used), sizeof(shares), shares);
 	page_left(page, 0, "%s%s", *shares ? "  " : "", shares);
 	fputc('\n', page->file);

@@ -8,6 +8,7 @@
 
 #include "means.h"
 #include "parts.h"
+#include "sojourn/text.h"
 
 #define ROW_COUNT (1 + REPORT_MEAN_STAGES + 1)
 
@@ -92,7 +93,7 @@ static const struct row *largest_row(const struct row *rows, size_t count)
 /* An inferred accept queue has the longest label. */
 static unsigned int label_end(const struct report_means *means)
 {
-	unsigned int end = 2 + page_columns(means->stages[STAGE_ACCEPT_QUEUE].name) + 1;
+	unsigned int end = 2 + text_columns(means->stages[STAGE_ACCEPT_QUEUE].name) + 1;
 
 	return end > LABEL_END ? end : LABEL_END;
 }
@@ -107,7 +108,7 @@ static struct room room_for(const struct page *page, const struct report_means *
 			    const struct row *row)
 {
 	unsigned int left = label_end(means) + MEAN_COLUMNS + SHARE_COLUMNS;
-	unsigned int remark = row->remark ? 3 + page_columns(row->remark) : 0;
+	unsigned int remark = row->remark ? 3 + text_columns(row->remark) : 0;
 	bool percentiles = page->width >= left + PERCENTILES * PERCENTILE_COLUMNS + WIDEST_REMARK;
 
 	return (struct room){

@@ -94,12 +94,22 @@ void run_sweep_step_clear(struct run_sweep_step *step)
 	members_free(&run_sweep_step_members, step);
 }
 
-/* ---- append ---- */
-
-struct run_service *run_add_service(struct run *run)
+const struct run_process *run_fullest(const struct run_service *service)
 {
-	return ARRAY_APPEND(run->services, run->service_count);
+	const struct run_process *worst = NULL;
+
+	for (size_t i = 0; i < service->process_count; i++) {
+		const struct run_process *p = &service->processes[i];
+
+		if (p->open_fds.known && p->fd_limit.known && p->fd_limit.value &&
+		    (!worst || p->open_fds.value * worst->fd_limit.value >
+				       worst->open_fds.value * p->fd_limit.value))
+			worst = p;
+	}
+	return worst;
 }
+
+/* ---- append ---- */
 
 int run_make_services(struct run *run, size_t count)
 {
@@ -108,41 +118,6 @@ int run_make_services(struct run *run, size_t count)
 		return -ENOMEM;
 	run->service_count = count;
 	return 0;
-}
-
-struct run_process *run_add_process(struct run_service *service)
-{
-	return ARRAY_APPEND(service->processes, service->process_count);
-}
-
-struct run_upstream *run_add_upstream(struct run_service *service)
-{
-	return ARRAY_APPEND(service->upstreams, service->upstream_count);
-}
-
-struct run_listener *run_add_listener(struct run_service *service)
-{
-	return ARRAY_APPEND(service->listeners, service->listener_count);
-}
-
-struct run_sweep_step *run_add_sweep_step(struct run_sweep *sweep)
-{
-	return ARRAY_APPEND(sweep->steps, sweep->step_count);
-}
-
-struct run_finding *run_add_finding(struct run *run)
-{
-	return ARRAY_APPEND(run->findings, run->finding_count);
-}
-
-struct run_finding *run_add_resource(struct run *run)
-{
-	return ARRAY_APPEND(run->resources, run->resource_count);
-}
-
-struct run_owner *run_add_owner(struct run_finding *finding)
-{
-	return ARRAY_APPEND(finding->owners, finding->owner_count);
 }
 
 int run_add_text(char ***list, const char *text)

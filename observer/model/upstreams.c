@@ -290,7 +290,7 @@ static int add_row(struct run_service *front, uint16_t port, uint64_t connection
 	struct run_upstream *row = find_row(front, port);
 
 	if (!row)
-		row = run_add_upstream(front);
+		row = ARRAY_APPEND(front->upstreams, front->upstream_count);
 	if (!row)
 		return -ENOMEM;
 	row->port = port;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "look.h"
+#include "sojourn/array.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
 #include "sojourn/units.h"
@@ -80,7 +81,7 @@ static int add_owners(const struct resource *resource, struct run_finding *findi
 {
 	for (size_t i = 0; i < resource->owner_count; i++) {
 		const struct resource_owner *from = &resource->owners[i];
-		struct run_owner *to = run_add_owner(finding);
+		struct run_owner *to = ARRAY_APPEND(finding->owners, finding->owner_count);
 
 		if (!to)
 			return -ENOMEM;
@@ -151,7 +152,7 @@ int document_findings(const struct finding_list *findings, struct run *run)
 
 	for (size_t i = 0; !r && i < findings->count; i++) {
 		const struct finding *from = &findings->entries[i];
-		struct run_finding *to = run_add_finding(run);
+		struct run_finding *to = ARRAY_APPEND(run->findings, run->finding_count);
 
 		r = fill(&from->resource, to);
 		if (r < 0)
@@ -169,7 +170,7 @@ int document_resources(const struct resource_list *resources, struct run *run)
 
 	for (size_t i = 0; !r && i < resources->count; i++) {
 		const struct resource *from = &resources->entries[i];
-		struct run_finding *to = run_add_resource(run);
+		struct run_finding *to = ARRAY_APPEND(run->resources, run->resource_count);
 
 		r = fill(from, to);
 		if (r < 0)

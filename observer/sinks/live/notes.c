@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/interval.h"
 #include "view.h"
 #include "sojourn/finding.h"
 #include "sojourn/text.h"
@@ -57,7 +56,7 @@ static bool accept_full(const struct run_service *service, char *text, size_t si
 
 static bool fds_full(const struct run_service *service, char *text, size_t size)
 {
-	const struct run_process *fullest = interval_fullest(service);
+	const struct run_process *fullest = run_fullest(service);
 
 	if (!fullest || share(fullest->open_fds, fullest->fd_limit) < NEARLY_FULL)
 		return false;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sojourn/array.h"
 #include "sojourn/clock.h"
 #include "sojourn/report.h"
 #include "support/report.h"
@@ -147,7 +148,7 @@ static struct run *run_of_calls(unsigned int calls, uint64_t call_ns)
 	run->services[1].netns = run->services[0].netns;
 	set_service(&run->services[0], 100, 10 * NSEC_PER_MSEC);
 	set_service(&run->services[1], calls, call_ns);
-	row = run_add_upstream(&run->services[0]);
+	row = ARRAY_APPEND(run->services[0].upstreams, run->services[0].upstream_count);
 	assert_non_null(row);
 	*row = (struct run_upstream){.port = 9000, .connections = 99};
 	return run;
