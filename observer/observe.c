@@ -577,7 +577,7 @@ static int open_outputs(struct observation *o)
 		.sinks = o->outputs.list,
 		.model = o->model,
 		.command = o->options->command,
-		.point_ns = model_point_interval_ns(o->model),
+		.point_ns = MODEL_POINT_NS,
 		.point = point,
 		.point_context = o->model,
 	};

@@ -68,20 +68,10 @@ void stats_record_response(struct stats *stats, const struct engine_result *resu
 		histogram_record(&stats->response_time, result->end_ns - intended_ns);
 }
 
-void stats_record_delay(struct stats *stats, uint64_t delay_ns)
-{
-	histogram_record(&stats->schedule_delay, delay_ns);
-}
-
 void stats_record_connect(struct stats *stats, uint64_t connect_ns)
 {
 	stats->connects++;
 	histogram_record(&stats->connect, connect_ns);
-}
-
-void stats_record_tls(struct stats *stats, uint64_t tls_ns)
-{
-	histogram_record(&stats->tls, tls_ns);
 }
 
 static void add_error_times(struct stats *stats, const struct stats *other)

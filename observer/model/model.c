@@ -421,7 +421,7 @@ int model_drain(struct model *model)
 static void point_period(struct model *model, struct period *period, const struct run *now)
 {
 	if (period->look)
-		look_point(period->look, SERIES_POINT_NS);
+		look_point(period->look, MODEL_POINT_NS);
 	if (!now || !period->series)
 		return;
 	if (model_series_point(period->series, period->base, last_point(model, period), now))
@@ -464,7 +464,7 @@ static bool ends_slot(const struct model *model, const struct run *now)
 {
 	const struct run *last = last_of_history(model, HISTORY_COARSE);
 
-	return now->duration_ns - last->duration_ns >= HISTORY_SLOT_NS - SERIES_POINT_NS / 2;
+	return now->duration_ns - last->duration_ns >= HISTORY_SLOT_NS - MODEL_POINT_NS / 2;
 }
 
 static void point_history(struct model *model, const struct run *now)
@@ -538,12 +538,6 @@ void model_point(struct model *model)
 	replace_readings(model, now);
 	(void)reclaim_slots(model->reclaim, model->keys, model->key_count, forget_everywhere,
 			    model);
-}
-
-uint64_t model_point_interval_ns(const struct model *model)
-{
-	(void)model;
-	return SERIES_POINT_NS;
 }
 
 static struct period *find_phase(struct model *model, uint64_t id)
