@@ -315,12 +315,6 @@ static const char *client_text(const struct page *page, const struct run_exchang
 	return page->width >= 100 || !port ? exchange->client : port;
 }
 
-/* Return the columns left for the shares of a line. */
-static unsigned int share_columns(const struct page *page, unsigned int used)
-{
-	return used + 2 < page->width ? page->width - used - 2 : 0;
-}
-
 /* Return the parts with a notable share, as bits. */
 static unsigned int holders(const struct run_parts *sums)
 {
@@ -377,7 +371,8 @@ static void print_alike(const struct page *page, const struct run_joined *joined
 	page_right(page, 9, "%s", page_time((double)run_parts_total(&exchange->parts), total));
 	page_left(page, 0, "  %s", left);
 	used = LABEL_COLUMNS + 9 + 2 + text_columns(left);
-	report_shares(joined, sum, share_columns(page, used), sizeof(shares), shares);
+	report_shares(joined, sum, used + 2 < page->width ? page->width - used - 2 : 0,
+		      sizeof(shares), shares);
 	page_left(page, 0, "%s%s", *shares ? "  " : "", shares);
 	fputc('\n', page->file);
 }

@@ -30,12 +30,6 @@ static const char *const stage_remarks[STAGE_COUNT] = {
 	[STAGE_SERVICE] = "\u2190 true server-side latency",
 };
 
-/* The accept queue's percentiles are per connection. */
-static const struct histogram *percentiles_of(const struct report_mean *mean, enum stage stage)
-{
-	return stage == STAGE_ACCEPT_QUEUE || !mean->histogram->count ? NULL : mean->histogram;
-}
-
 /* Fill rows for the network, the stages, and their excess over the round trip, if any. */
 static size_t fill_rows(const struct run_service *service, const struct report_means *means,
 			char labels[static REPORT_MEAN_STAGES][SHORT_TEXT],
@@ -59,7 +53,10 @@ static size_t fill_rows(const struct run_service *service, const struct report_m
 			.missing = means->stages[i].missing,
 			.lacks = "not measured",
 			.mean_ns = means->stages[i].mean_ns,
-			.histogram = percentiles_of(&means->stages[i], i),
+			/* The accept queue's percentiles are per connection. */
+			.histogram = i == STAGE_ACCEPT_QUEUE || !means->stages[i].histogram->count
+					     ? NULL
+					     : means->stages[i].histogram,
 			.remark = stage_remarks[i],
 			.optional = i >= STAGE_RESIDENCE_END,
 		};
