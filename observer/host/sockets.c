@@ -42,8 +42,9 @@ static void copy_addresses(const struct inet_diag_msg *m, struct resource_socket
 	memcpy(s->destination.bytes, destination, size);
 }
 
-static void take_message(void *context, const struct inet_diag_msg *m, size_t length)
+static void take_message(void *context, const void *socket, size_t length)
 {
+	const struct inet_diag_msg *m = socket;
 	const uint32_t *memory = inet_diag_attribute(m, length, INET_DIAG_SKMEMINFO,
 						     (SK_MEMINFO_DROPS + 1) * sizeof(*memory));
 	const struct tcp_info *info = inet_diag_attribute(
