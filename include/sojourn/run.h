@@ -603,6 +603,8 @@ DEFINE_CLEANUP(struct run *, run_free)
  */
 int run_make_services(struct run *run, size_t count);
 
+/* Return how many events the programs did not see, because they were running already. @cost may be NULL. */
+uint64_t run_cost_misses(const struct run_cost *cost);
 /* Return the process that is nearest to its limit of descriptors; NULL: none is known. */
 const struct run_process *run_fullest(const struct run_service *service);
 

@@ -2,15 +2,6 @@
 /* The metrics of the observation as a whole, which have no labels: its losses, its namespaces and its cost. */
 #include "output.h"
 
-static uint64_t misses_of(const struct run_cost *cost)
-{
-	uint64_t misses = 0;
-
-	for (size_t i = 0; i < cost->program_count; i++)
-		misses += cost->programs[i].recursion_misses;
-	return misses;
-}
-
 void metrics_tell_plain(const struct run *run, const struct metrics_output *out)
 {
 	static const struct metrics_labels no_labels;
@@ -45,7 +36,7 @@ void metrics_tell_plain(const struct run *run, const struct metrics_output *out)
 		{{"sojourn_observer_events_missed", METRICS_COUNTER, METRICS_ONE,
 		  "Events that a BPF program did not see, because it was running already."},
 		 run->cost,
-		 misses_of(cost)},
+		 run_cost_misses(cost)},
 		{{"sojourn_observer_cpu_seconds", METRICS_COUNTER, METRICS_SECONDS,
 		  "The observer's CPU time in user space and system calls."},
 		 run->cost,

@@ -94,6 +94,15 @@ void run_sweep_step_clear(struct run_sweep_step *step)
 	members_free(&run_sweep_step_members, step);
 }
 
+uint64_t run_cost_misses(const struct run_cost *cost)
+{
+	uint64_t misses = 0;
+
+	for (size_t i = 0; cost && i < cost->program_count; i++)
+		misses += cost->programs[i].recursion_misses;
+	return misses;
+}
+
 const struct run_process *run_fullest(const struct run_service *service)
 {
 	const struct run_process *worst = NULL;

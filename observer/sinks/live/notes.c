@@ -179,11 +179,9 @@ static const struct {
 /* Write the problems that concern no single service, such as events that programs missed. */
 static size_t note_run(const struct run *run, struct live_note *notes, size_t size)
 {
-	uint64_t misses = 0, closed;
+	uint64_t misses = run_cost_misses(run->cost), closed;
 	size_t count = 0;
 
-	for (size_t i = 0; run->cost && i < run->cost->program_count; i++)
-		misses += run->cost->programs[i].recursion_misses;
 	if (run->services_dropped && count < size) {
 		notes[count].critical = true;
 		snprintf(notes[count++].text, sizeof(notes->text),
