@@ -142,7 +142,7 @@ static int set_target(struct loader *loader, int cgroup_fd)
 
 static int fill_routes(struct loader *loader)
 {
-	struct memory places;
+	struct memory places = {};
 	int r = map_memory(loader->skel->maps.route_places, &places);
 
 	if (r < 0)
