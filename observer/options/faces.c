@@ -13,11 +13,11 @@
 #define ROWS_MAX 32
 
 /*
- * Parse the options of @command: its tables, and at @place those @names of `observe`. @interval: the help of
- * --interval, which means something else here.
+ * Parse the options of @command: its tables, and at @place those @names of `observe`. The option @other means
+ * something else here: @help says what.
  */
 static int parse(const struct cli_command *command, size_t place, const char *const *names,
-		 size_t count, const char *interval, int argc, char **argv,
+		 size_t count, const char *other, const char *help, int argc, char **argv,
 		 struct observe_options *options)
 {
 	struct cli_option rows[ROWS_MAX];
@@ -30,8 +30,8 @@ static int parse(const struct cli_command *command, size_t place, const char *co
 
 		assert(row);
 		rows[i] = *row;
-		if (!strcmp(names[i], "interval"))
-			rows[i].help = interval;
+		if (!strcmp(names[i], other))
+			rows[i].help = help;
 	}
 	whole.tables[place] = &table;
 	r = cli_parse(&whole, argc, argv, options, NULL, &next);
@@ -93,8 +93,8 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 		.interval_ns = NSEC_PER_SEC,
 		.wait_floor_ns = 5 * NSEC_PER_MSEC,
 	};
-	r = parse(&command, 0, live_rows, ARRAY_SIZE(live_rows), "Renew the screen this often.",
-		  argc, argv, ret_options);
+	r = parse(&command, 0, live_rows, ARRAY_SIZE(live_rows), "interval",
+		  "Renew the screen this often.", argc, argv, ret_options);
 	/* A recording is played as it is. */
 	if (!r && ret_options->replay && argc != 2 && argc != 3)
 		return cli_error(&command,
@@ -135,12 +135,11 @@ int options_parse_serve(int argc, char **argv, struct observe_options *ret_optio
 		.ring_kib = OPTIONS_RING_KIB,
 		.quiet_ns = OPTIONS_QUIET_NS,
 	};
-	say_instead(
-		rows, table.count, "samples",
-		"Keep up to N single exchanges of a service in a measured phase, which a driver's "
-		"--observer joins with its own (default: none).");
 	sink_http_parse_address("127.0.0.1:9180", &ret_options->address);
-	r = parse(&command, 0, serve_rows, ARRAY_SIZE(serve_rows), NULL, argc, argv, ret_options);
+	r = parse(&command, 0, serve_rows, ARRAY_SIZE(serve_rows), "samples",
+		  "Keep up to N single exchanges of a service in a measured phase, which a "
+		  "driver's --observer joins with its own (default: none).",
+		  argc, argv, ret_options);
 	if (!r)
 		r = options_otlp_check(&command, ret_options);
 	return r ? r : options_listen_check(&command, ret_options);
@@ -199,7 +198,7 @@ int options_parse_record(int argc, char **argv, struct observe_options *ret_opti
 
 	*ret_options =
 		(struct observe_options){.interval_ns = NSEC_PER_SEC, .quiet_ns = OPTIONS_QUIET_NS};
-	r = parse(&command, 1, record_rows, ARRAY_SIZE(record_rows),
+	r = parse(&command, 1, record_rows, ARRAY_SIZE(record_rows), "interval",
 		  "Write a reading this often (default 1s).", argc, argv, ret_options);
 	if (!r && !ret_options->record)
 		r = cli_error(&command, "--output: no file: give -o FILE");

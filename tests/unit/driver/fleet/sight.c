@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fleet/sight.h"
+#include "sojourn/array.h"
 #include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/run.h"
@@ -69,7 +70,7 @@ static void messages_that_are_not_valid(void **state)
 static uint64_t seen_at(const struct sight *sight, const char *address, uint16_t port)
 {
 	autorun struct run *run = run_new("test", NULL);
-	struct run_service *service = run_add_service(run);
+	struct run_service *service = ARRAY_APPEND(run->services, run->service_count);
 
 	snprintf(service->address, sizeof(service->address), "%s", address);
 	service->port = port;
