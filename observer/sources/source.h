@@ -29,6 +29,9 @@ void source_slots_conclude(const struct loader *loader, uint32_t index,
 void source_slots_doubt(const struct loader *loader, uint32_t index, struct run_service *service);
 /* Return how many sampled exchanges of the service ever found the ring full. */
 uint64_t source_slots_lost(const struct loader *loader, uint32_t index);
+/* Return how many requests of all TCP services among @keys ever lost their connections without an answer. */
+uint64_t source_slots_unanswered(const struct loader *loader, const struct service_key *keys,
+				 size_t count);
 /* Mark the stages that @plan cannot measure, with the reason. Name the hooks that measure the others. */
 void source_slots_mark(const struct loader *loader, const struct plan *plan,
 		       const struct service_key *key, struct run_service *service);
