@@ -103,10 +103,10 @@ struct report_upstream {
 	char unknown[128]; /* why the share is not known; "": it is */
 };
 
-/* Return the number of upstreams of @front with exchanges. */
+/* Return the number of upstreams of @front that were asked. */
 size_t report_upstreams(const struct run *run, const struct run_service *front,
 			struct report_upstream *ret_upstreams, size_t size);
-/* Find the upstream that took at least half of the service. False: none, or not known. */
+/* Find the upstream that took at least half of the service, or one that may have: its share is not known. */
 bool report_main_upstream(const struct run *run, const struct run_service *front,
 			  struct report_upstream *ret_upstream);
 /* Write a sentence on all upstreams. False: there is none. */
