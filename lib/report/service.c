@@ -506,10 +506,11 @@ static void report_statuses(const struct page *page, const struct run_service *s
 	};
 	struct items items;
 
-	if (page->tight == TIGHT_MOST)
-		return;
-	report_http_statuses(page, responses);
-	report_grpc_statuses(page, &service->grpc);
+	if (page->tight != TIGHT_MOST)
+		report_http_statuses(page, responses);
+	/* Routes do not show failed calls: their responses have the status 200. */
+	if (page->tight != TIGHT_MOST || service->grpc.service_failed.count)
+		report_grpc_statuses(page, &service->grpc);
 	for (size_t i = 0; i < ARRAY_SIZE(failed) && !page->tight; i++) {
 		if (!failed[i].histogram->count)
 			continue;
