@@ -44,6 +44,12 @@ function driverTiles(run) {
 	return tiles;
 }
 
+// Return the seconds from the first to the last request of a service, or else those of the whole period.
+function spanOf(run, service) {
+	const span = (service.last_message_ns - service.first_message_ns) / 1e9;
+	return service.first_message_ns && span > 0 ? span : run.duration_ns / 1e9;
+}
+
 function serviceTiles(run, service) {
 	const index = run.services.indexOf(service);
 	const {stages} = service;
@@ -386,18 +392,22 @@ function grpcTable(run, service, i) {
 	return node;
 }
 
-// List the routes that have requests, with the parts of their mean time (--route).
+// List the routes that have requests, those with most time in service first, with the parts of their mean time (--route).
 const ROUTE_STAGES = ["socket_queue", "receive", "service", "respond"];
 
 function routeTable(run, service, i) {
 	const {list, not_known: unknown} = service.routes;
-	const node = element("div", {}, table(["route", "responses", "4xx", "5xx", ...ROUTE_STAGES.map((stage) => `${nameOf(stage)} mean`), "service p99"],
-		list.map((route, k) => [route, k]).filter(([route]) => route.count).map(([route, k]) => {
+	const seconds = spanOf(run, service);
+	const byTime = ([a], [b]) => b.service.sum_ns - a.service.sum_ns || b.count - a.count;
+	const node = element("div", {}, table(["route", "responses", "per second", "4xx", "5xx", "service p50", "service p99", ...ROUTE_STAGES.map((stage) => `${nameOf(stage)} mean`)],
+		list.map((route, k) => [route, k]).filter(([route]) => route.count).sort(byTime).map(([route, k]) => {
 			const at = (member, value, shown) => cell(shown, path(run, `services.${i}.routes.list.${k}.${member}`), value);
 			const timed = (member, value) => (route.service.count ? at(member, value, time(value)) : "–");
 			return [element("td", {class: "text"}, title(run, `${serviceName(service)} · ${route.route}`)), at("count", route.count, count(route.count)),
+				seconds > 0 ? perSecond(route.count / seconds) : "–",
 				...["4xx", "5xx"].map((name) => at(`status.${name}`, route.status[name], count(route.status[name]))),
-				...ROUTE_STAGES.map((stage) => timed(`${stage}.mean_ns`, route[stage].mean_ns)), timed("service.p99_ns", route.service.p99_ns)];
+				...["p50", "p99"].map((p) => timed(`service.${p}_ns`, route.service[`${p}_ns`])),
+				...ROUTE_STAGES.map((stage) => timed(`${stage}.mean_ns`, route[stage].mean_ns))];
 		})));
 	const reasons = Object.entries(unknown).filter(([, n]) => n).map(([reason, n]) => `${reason}: ${count(n)}`);
 	if (reasons.length)

@@ -80,6 +80,12 @@ struct run_route {
 /* Maximum of routes, with that of others. */
 #define RUN_ROUTES_MOST 33U
 
+/*
+ * Compare pointers to routes of one list, for qsort(): those with most time in service come first, then the
+ * most frequent. Others keep their order.
+ */
+int run_route_compare(const void *a, const void *b);
+
 struct run_routes {
 	struct run_route *list;
 	size_t count;

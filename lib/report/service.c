@@ -660,12 +660,13 @@ void report_server_name(const struct run_service *service, char ret_name[static 
 	snprintf(ret_name, SHORT_TEXT, "%s", one ? service->processes[0].comm : "the server");
 }
 
-void report_details(const struct page *page, const struct run_service *service)
+void report_details(const struct page *page, const struct run *run,
+		    const struct run_service *service)
 {
 	if (!page->verbose) {
 		report_http2(page, service);
 		report_statuses(page, service);
-		report_routes(page, service);
+		report_routes(page, run, service);
 		report_caveats(page, service);
 		return;
 	}
@@ -674,7 +675,7 @@ void report_details(const struct page *page, const struct run_service *service)
 	report_connections(page, service);
 	report_http2(page, service);
 	report_statuses(page, service);
-	report_routes(page, service);
+	report_routes(page, run, service);
 	report_listeners(page, service);
 	report_open(page, service);
 	report_handshakes(page, service);

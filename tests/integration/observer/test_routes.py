@@ -4,6 +4,7 @@
 tests/unit/bpf/protocol/request.c and hpack_request.c test the parsers alone, the latter with nghttp2's encoder.
 tools/mutate: "a path in the dynamic table has the routes of another".
 """
+import csv
 import os
 import re
 import socket
@@ -103,7 +104,22 @@ def test_nginx_logs_the_same(start, listen_options):
     assert len(told) == len(ROUTES) + 1 - ("DELETE /*" not in told)
     assert {(route["route"], name): n for route in entry["routes"]["list"]
             for name, n in route["status"].items() if n} == dict(logged)
-    assert re.search(rf"routes +/api/\* · {told['/api/*']} · mean", observer.stdout), observer.stdout
+    classes = entry_classes(logged)
+    assert in_the_table(observer.stdout) == {route: (count, *classes[route]) for route, count in told.items()}
+    found = csv.DictReader(run([OBSERVER, "report", "-f", "csv", observer.json]).stdout.splitlines())
+    assert {row["name"]: (int(row["requests"]), int(row["errors"])) for row in found if int(row["requests"])} == \
+        {route: (count, sum(classes[route])) for route, count in told.items()}
+
+
+def entry_classes(logged):
+    """Return {route: (4xx, 5xx)}."""
+    return {route: (logged[route, "4xx"], logged[route, "5xx"]) for route, _ in logged}
+
+
+def in_the_table(report):
+    """Return {route: (requests, 4xx, 5xx)} of the text report."""
+    rows = re.findall(r"^  (.+?) +([\d,]+) +[\d.,]+/s +([\d,]+|-) +([\d,]+|-) +\S+ \S+ +\S+ \S+$", report, re.MULTILINE)
+    return {route: tuple(int(number.replace(",", "").replace("-", "0")) for number in numbers) for route, *numbers in rows}
 
 
 # ---- bytes in the test's own hands ----
