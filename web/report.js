@@ -415,6 +415,16 @@ function routeTable(run, service, i) {
 	return node;
 }
 
+// List the proposed routes (--propose-routes).
+function proposalTable(run, service, i) {
+	const {requests, paths, list} = service.proposed;
+	const of = `a sample of ${count(paths)} of ${count(requests)} requests of HTTP/1 in clear text that match no route`;
+	if (!list.length) return element("p", {}, title(run, `${serviceName(service)}: no route is proposed, by ${of}`));
+	return element("div", {}, element("p", {}, title(run, `${serviceName(service)}: proposed routes, by ${of}`)),
+		table(["--route", "paths", "about"], list.map((proposal, k) => [element("td", {class: "text"}, proposal.route),
+			cell(count(proposal.paths), path(run, `services.${i}.proposed.list.${k}.paths`), proposal.paths), percent(proposal.paths / paths)])));
+}
+
 function serviceSection() {
 	const rows = runs.flatMap((run) => (run.services || []).map((service, i) => serviceRow(run, service, i)));
 	if (!rows.length) return;
@@ -426,6 +436,7 @@ function serviceSection() {
 			if (service.responses) node.append(statusTable(run, service, i));
 			if (service.grpc) node.append(grpcTable(run, service, i));
 			if (service.routes) node.append(routeTable(run, service, i));
+			if (service.proposed) node.append(proposalTable(run, service, i));
 			if ((service.listeners || []).length) node.append(listenerTable(run, service, i));
 			if (service.http2 && service.http2.streams) node.append(streamsTable(run, service, i));
 		});

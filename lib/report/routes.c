@@ -49,11 +49,11 @@ static unsigned int lay_out(struct table *table, unsigned int width)
 	return left < INDENT + NAME_LEAST ? INDENT + NAME_LEAST : left;
 }
 
-static struct table table_of(const struct page *page, const struct run *run,
-			     const struct run_service *service)
+static struct table table_of(const struct page *page, const struct run_service *service,
+			     uint64_t span_ns)
 {
 	const struct run_routes *routes = &service->routes;
-	struct table table = {.page = page, .span_ns = report_span(run, service)};
+	struct table table = {.page = page, .span_ns = span_ns};
 	unsigned int room = lay_out(&table, page->width);
 	size_t most = page->verbose ? RUN_ROUTES_MOST : page->tight ? FEW_ROUTES : MOST_ROUTES;
 
@@ -202,14 +202,13 @@ static void print_not_known(const struct page *page, const struct run_routes *ro
 	items_end(&items);
 }
 
-void report_routes(const struct page *page, const struct run *run,
-		   const struct run_service *service)
+void report_routes(const struct page *page, const struct run_service *service, uint64_t span_ns)
 {
 	struct table table;
 
 	if (!service->routes.count)
 		return;
-	table = table_of(page, run, service);
+	table = table_of(page, service, span_ns);
 	if (!table.count) {
 		page_left(page, LABEL_COLUMNS, "routes");
 		page_wrap(page, LABEL_COLUMNS, "no request of a known route");

@@ -666,7 +666,8 @@ void report_details(const struct page *page, const struct run *run,
 	if (!page->verbose) {
 		report_http2(page, service);
 		report_statuses(page, service);
-		report_routes(page, run, service);
+		report_routes(page, service, report_span(run, service));
+		report_proposed(page, service);
 		report_caveats(page, service);
 		return;
 	}
@@ -675,7 +676,8 @@ void report_details(const struct page *page, const struct run *run,
 	report_connections(page, service);
 	report_http2(page, service);
 	report_statuses(page, service);
-	report_routes(page, run, service);
+	report_routes(page, service, report_span(run, service));
+	report_proposed(page, service);
 	report_listeners(page, service);
 	report_open(page, service);
 	report_handshakes(page, service);
