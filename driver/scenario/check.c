@@ -60,6 +60,7 @@ void scenario_step_request(const struct scenario *scenario, const struct scenari
 {
 	*ret_request = step->request;
 	ret_request->grpc = run->grpc;
+	ret_request->grpc_messages = run->grpc_messages;
 	ret_request->grpc_expectation = run->grpc_expectation;
 	ret_request->match = run->match;
 	ret_request->captures = &step->captures;

@@ -54,6 +54,8 @@ void stats_record(struct stats *stats, const struct engine_result *result)
 		stats->last_ns = result->end_ns;
 	stats->bytes_in += result->bytes_in;
 	stats->bytes_out += result->bytes_out;
+	stats->messages_sent += result->messages_sent;
+	stats->messages_received += result->messages_received;
 	if (result->error == RUN_NO_ERROR)
 		record_complete(stats, result);
 	else
@@ -103,6 +105,8 @@ void stats_add(struct stats *stats, const struct stats *other)
 	stats->connects += other->connects;
 	stats->bytes_in += other->bytes_in;
 	stats->bytes_out += other->bytes_out;
+	stats->messages_sent += other->messages_sent;
+	stats->messages_received += other->messages_received;
 	run_counts_add(stats->status, other->status, ARRAY_SIZE(stats->status));
 	run_counts_add(stats->grpc, other->grpc, ARRAY_SIZE(stats->grpc));
 	if (other->streams - 1 < stats->streams - 1)

@@ -18,7 +18,8 @@ struct stats {
 	uint64_t bytes_out;
 	uint64_t status[6]; /* by hundreds; [0]: others */
 	uint64_t grpc[RUN_GRPC_STATUS_COUNT];
-	uint32_t streams; /* the lowest limit of a server; 0: not known */
+	uint64_t messages_sent, messages_received; /* of gRPC */
+	uint32_t streams;			   /* the lowest limit of a server; 0: not known */
 	uint64_t errors[RUN_ERROR_COUNT];
 	uint64_t datagrams[RUN_DATAGRAM_COUNT];
 	uint64_t first_error_ns[RUN_ERROR_COUNT]; /* valid if errors[] is not 0 */

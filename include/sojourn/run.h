@@ -466,8 +466,10 @@ struct run_driver {
 	uint64_t bytes_out;
 	uint64_t grpc[RUN_GRPC_STATUS_COUNT]; /* complete responses by gRPC status */
 	uint32_t streams;		      /* at a time per connection; 0: not known */
-	struct run_number streams_allowed;    /* by the server; the minimum of all connections */
-	uint64_t status[6];		      /* by hundreds, [1] = 1xx … [5] = 5xx; [0] others */
+	uint64_t messages_sent;		      /* of gRPC, by all calls, failed ones too */
+	uint64_t messages_received;
+	struct run_number streams_allowed; /* by the server; the minimum of all connections */
+	uint64_t status[6];		   /* by hundreds, [1] = 1xx … [5] = 5xx; [0] others */
 	uint64_t errors[RUN_ERROR_COUNT];
 	uint64_t datagrams[RUN_DATAGRAM_COUNT]; /* of udp: targets */
 	struct run_failure *failures;		/* only kinds that occurred */

@@ -272,6 +272,12 @@ static void report_grpc(const struct page *page, const struct run_driver *driver
 		if (driver->grpc[i])
 			items_add(&items, "%s %s", page_words(run_grpc_status_names[i], words),
 				  page_count(driver->grpc[i], text));
+	/* Of unary calls these say nothing new. */
+	if (driver->messages_sent != driver->requests ||
+	    driver->messages_received != driver->requests) {
+		items_add(&items, "messages sent %s", page_count(driver->messages_sent, text));
+		items_add(&items, "received %s", page_count(driver->messages_received, text));
+	}
 	items_end(&items);
 }
 

@@ -379,6 +379,8 @@ static const struct run_member driver_table[] = {
 	COUNTERS(struct run_driver, status, status_names),
 	{MEMBER(struct run_driver, COUNTERS, grpc), .set = "grpc_status",
 	 .names = run_grpc_status_names, .size = RUN_GRPC_STATUS_COUNT, .optional = true},
+	{MEMBER(struct run_driver, U64, messages_sent), .optional = true},
+	{MEMBER(struct run_driver, U64, messages_received), .optional = true},
 	{MEMBER(struct run_driver, U32, streams), .merging = RUN_MERGING_LARGEST, .optional = true},
 	{MEMBER(struct run_driver, NUMBER, streams_allowed),
 	 .merging = RUN_MERGING_OWN, .optional = true},

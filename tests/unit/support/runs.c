@@ -372,6 +372,8 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	set_histogram(&driver->tls, sequence);
 	set_histogram(&driver->first_byte, sequence);
 	set_counters(driver->grpc, RUN_GRPC_STATUS_COUNT, sequence);
+	driver->messages_sent = next(sequence);
+	driver->messages_received = next(sequence);
 	driver->streams = (uint32_t)next(sequence);
 	set_number(&driver->streams_allowed, sequence);
 	fill_intervals(driver, sequence);
