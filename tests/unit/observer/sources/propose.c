@@ -130,7 +130,7 @@ static void names_are_no_prefixes(void **state)
 	(void)state;
 	add_many("/users/alice", 20);
 	add_many("/users/bob/photos", 20);
-	for (char letter = 'c'; letter <= 'z'; letter++) {
+	for (int letter = 'c'; letter <= 'z'; letter++) {
 		snprintf(text, sizeof(text), "/users/%cat", letter);
 		add(text);
 		add(text);
