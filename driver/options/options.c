@@ -416,11 +416,11 @@ int options_settle(struct options *options, char **ret_error)
 	err = settle_policy(options, ret_error);
 	if (err)
 		return err;
-	if (options->trace_path && !options->run.observers.url_count)
+	if (options->trace_path && !observer_is_given(&options->run.observers))
 		return refuse(ret_error, "--trace: the timelines are the observer's; add "
 					 "--observer=URL");
 	/* Keep samples only if they are joined or written. */
-	if (!options->run.observers.url_count && !options->json_path)
+	if (!observer_is_given(&options->run.observers) && !options->json_path)
 		options->run.samples = 0;
 	options->link.sampling = options->run.samples != 0;
 	err = option_settle_observer(options, ret_error);
@@ -443,7 +443,8 @@ static int take_words(struct options *options, char **ret_error)
 	if (!left)
 		return refuse(ret_error, "no URL given; write e.g. sojourn-drive "
 					 "http://127.0.0.1:8080/");
-	if (left > 1 && options->command == COMMAND_SWEEP && options->run.observers.url_count == 1)
+	if (left > 1 && options->command == COMMAND_SWEEP &&
+	    options->run.observers.url_count == 1 && !options->run.observers.fleet)
 		return refuse(ret_error,
 			      "--observer: '%s' sees its own host alone, a sweep's load is "
 			      "divided between %d URLs; give one --observer for each host, sweep "

@@ -357,8 +357,8 @@ static int open_observers(struct drive *drive, struct observers **ret_observers,
 	struct observer_patience patience = {.is_over = is_interrupted, .user = drive};
 	int err;
 
-	err = observers_new(&settings->observers, drive->job->rows->list[0].target->port, patience,
-			    ret_observers);
+	err = observers_new(&settings->observers, drive->job->rows, patience, ret_observers,
+			    ret_error);
 	if (!err && *ret_observers && drive->job->load->warmup_ns)
 		err = observers_rehearse(*ret_observers, ret_error);
 	return err;
