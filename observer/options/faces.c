@@ -133,7 +133,7 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 static const char *const serve_rows[] = {
 	"port",	    "pid", "all-listeners", "for",	 "listen",     "accept-source", "prefer",
 	"transmit", "cpu", "cgroup",	    "no-doctor", "quiet-time", "memory",	"http",
-	"route",    "tls", "netns",	    "all-netns", "container",  "pod",
+	"route",    "tls", "netns",	    "all-netns", "container",  "pod",		"samples",
 };
 
 int options_parse_serve(int argc, char **argv, struct observe_options *ret_options)
@@ -159,7 +159,15 @@ int options_parse_serve(int argc, char **argv, struct observe_options *ret_optio
 	command.tables[1] = &options_listen;
 	command.tables[2] = &options_otlp;
 	*ret_options = (struct observe_options){
-		.quiet = true, .listen = true, .quiet_ns = OPTIONS_QUIET_NS};
+		.quiet = true,
+		.listen = true,
+		.ring_kib = OPTIONS_RING_KIB,
+		.quiet_ns = OPTIONS_QUIET_NS,
+	};
+	say_instead(
+		rows, table.count, "samples",
+		"Keep up to N single exchanges of a service in a measured phase, which a driver's "
+		"--observer joins with its own (default: none).");
 	sink_http_parse_address("127.0.0.1:9180", &ret_options->address);
 	r = cli_parse(&command, argc, argv, ret_options, NULL, &next);
 	if (!r)

@@ -458,7 +458,7 @@ int options_parse_observe(int argc, char **argv, struct observe_options *ret_opt
 	int next, r;
 
 	*ret_options = (struct observe_options){
-		.samples = 20000, .ring_kib = 4096, .quiet_ns = OPTIONS_QUIET_NS};
+		.samples = 20000, .ring_kib = OPTIONS_RING_KIB, .quiet_ns = OPTIONS_QUIET_NS};
 	r = cli_parse(&observe_command, argc, argv, ret_options, NULL, &next);
 	if (r < 0)
 		return r;

@@ -18,6 +18,7 @@
 
 /* Default of --quiet-time: a pause this long ends a response, or a message without one. */
 #define OPTIONS_QUIET_NS 200000000ULL
+#define OPTIONS_RING_KIB 4096
 
 struct observe_port {
 	uint16_t port;
