@@ -278,6 +278,15 @@ struct route_rows_map {
 	__type(value, struct service_route);
 };
 
+/* [service_index()], with --propose-routes. */
+struct route_paths_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct route_paths);
+};
+
 /*
  * A request's line, as far as it was read, and the bytes of the current read. With --route each
  * connection has one. The bytes are here for the same reason as those of struct walk (tcp/talk.h).
@@ -294,6 +303,9 @@ struct route_look {
 	__u64 window;
 	struct bytes bytes;
 	__u8 chunk[ROUTE_CHUNK];
+	__u32 keeps; /* the path, for a sample */
+	__u8 path[ROUTE_PATH_BYTES];
+	__u8 pad[2];
 };
 
 struct route_looks_map {
@@ -441,6 +453,7 @@ extern struct threads_map threads SEC(".maps");
 extern struct splits_map splits SEC(".maps");
 extern struct statuses_map statuses SEC(".maps");
 extern struct route_rows_map route_rows SEC(".maps");
+extern struct route_paths_map route_paths SEC(".maps");
 extern struct route_looks_map route_looks SEC(".maps");
 extern struct transmits_map transmits SEC(".maps");
 extern struct services_map services SEC(".maps");

@@ -661,12 +661,14 @@ void report_server_name(const struct run_service *service, char ret_name[static 
 	snprintf(ret_name, SHORT_TEXT, "%s", one ? service->processes[0].comm : "the server");
 }
 
-void report_details(const struct page *page, const struct run_service *service)
+void report_details(const struct page *page, const struct run *run,
+		    const struct run_service *service)
 {
 	if (!page->verbose) {
 		report_http2(page, service);
 		report_statuses(page, service);
-		report_routes(page, service);
+		report_routes(page, service, report_span(run, service));
+		report_proposed(page, service);
 		report_caveats(page, service);
 		return;
 	}
@@ -675,7 +677,8 @@ void report_details(const struct page *page, const struct run_service *service)
 	report_connections(page, service);
 	report_http2(page, service);
 	report_statuses(page, service);
-	report_routes(page, service);
+	report_routes(page, service, report_span(run, service));
+	report_proposed(page, service);
 	report_listeners(page, service);
 	report_open(page, service);
 	report_handshakes(page, service);

@@ -32,6 +32,7 @@ struct loader {
 	size_t splits_bytes;
 	size_t statuses_bytes;
 	size_t routes_bytes;
+	size_t paths_bytes;
 	const char *const *routes; /* the caller's */
 	uint8_t rows[ROUTES_MOST]; /* of each in the kernel's counts */
 	size_t transmits_bytes;
@@ -116,6 +117,9 @@ static int map_memories(struct loader *loader)
 	if (!r && loader->skel->rodata->config.route_rows)
 		r = map_memory(loader->skel->maps.route_rows, PROT_READ | PROT_WRITE,
 			       (void **)&loader->services.routes, &loader->routes_bytes);
+	if (!r && loader->skel->rodata->config.propose)
+		r = map_memory(loader->skel->maps.route_paths, PROT_READ | PROT_WRITE,
+			       (void **)&loader->services.paths, &loader->paths_bytes);
 	if (r < 0)
 		return r;
 	r = map_memory(loader->skel->maps.gauges, PROT_READ | PROT_WRITE, &memory,
@@ -230,32 +234,29 @@ static void end_stamps(struct loader *loader)
 	loader_visit_sockets(loader, false);
 }
 
+static void unmap(void *memory, size_t bytes)
+{
+	if (memory)
+		munmap(memory, bytes);
+}
+
 void loader_close(struct loader *loader)
 {
 	if (!loader)
 		return;
 	end_stamps(loader);
 	clear_detach(&loader->probes);
-	if (loader->services.slots)
-		munmap(loader->services.slots, loader->slots_bytes);
-	if (loader->services.splits)
-		munmap(loader->services.splits, loader->splits_bytes);
-	if (loader->services.statuses)
-		munmap(loader->services.statuses, loader->statuses_bytes);
-	if (loader->services.routes)
-		munmap(loader->services.routes, loader->routes_bytes);
-	if (loader->services.transmits)
-		munmap(loader->services.transmits, loader->transmits_bytes);
-	if (loader->services.spans)
-		munmap(loader->services.spans, loader->spans_bytes);
-	if (loader->opens)
-		munmap(loader->opens, loader->opens_bytes);
-	if (loader->gauges)
-		munmap(loader->gauges, loader->gauges_bytes);
-	if (loader->listeners)
-		munmap((void *)loader->listeners, loader->listeners_bytes);
-	if (loader->places)
-		munmap(loader->places, loader->places_bytes);
+	unmap(loader->services.slots, loader->slots_bytes);
+	unmap(loader->services.splits, loader->splits_bytes);
+	unmap(loader->services.statuses, loader->statuses_bytes);
+	unmap(loader->services.routes, loader->routes_bytes);
+	unmap(loader->services.paths, loader->paths_bytes);
+	unmap(loader->services.transmits, loader->transmits_bytes);
+	unmap(loader->services.spans, loader->spans_bytes);
+	unmap(loader->opens, loader->opens_bytes);
+	unmap(loader->gauges, loader->gauges_bytes);
+	unmap((void *)loader->listeners, loader->listeners_bytes);
+	unmap(loader->places, loader->places_bytes);
 	cleanup_close(&loader->statistics_fd);
 	visits_close(&loader->visits);
 	free(loader->keys);
@@ -617,6 +618,11 @@ const struct service_route *loader_route_row(const struct loader *loader, uint32
 	if (row + 1 < config->route_rows)
 		row = loader->rows[row];
 	return &loader->services.routes[at * config->route_rows + row];
+}
+
+const struct route_paths *loader_paths(const struct loader *loader, uint32_t service)
+{
+	return loader->services.paths ? &loader->services.paths[service] : NULL;
 }
 
 const char *loader_route(const struct loader *loader, uint32_t row)

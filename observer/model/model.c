@@ -114,7 +114,9 @@ static int read_service(struct model *model, uint32_t index, struct run_service 
 	if (key->protocol == IPPROTO_TCP) {
 		int r = source_sockets_read(model->loader, index, service);
 
-		return r ? r : source_slots_routes(model->loader, index, &service->routes);
+		if (!r)
+			r = source_slots_routes(model->loader, index, &service->routes);
+		return r ? r : source_paths_read(model->loader, index, &service->proposed);
 	}
 	return 0;
 }

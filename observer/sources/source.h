@@ -16,6 +16,9 @@
 void source_slots_read(const struct loader *loader, uint32_t index, struct run_service *service);
 /* Likewise, of TCP: requests by route, if there are routes. 0 or -ENOMEM. */
 int source_slots_routes(const struct loader *loader, uint32_t index, struct run_routes *routes);
+/* Propose routes for requests that have none, if that was requested. 0 or -ENOMEM. */
+int source_paths_read(const struct loader *loader, uint32_t index,
+		      struct run_proposed *ret_proposed);
 /*
  * Conclude a UDP service's reading: datagrams still without a reply become unanswered, which may
  * change later. An exchange that is counted at this moment, but not timed yet, is untimed.
