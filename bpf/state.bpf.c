@@ -19,6 +19,7 @@ struct splits_map splits SEC(".maps");
 struct statuses_map statuses SEC(".maps");
 struct route_rows_map route_rows SEC(".maps");
 struct route_places_map route_places SEC(".maps");
+struct route_paths_map route_paths SEC(".maps");
 struct route_looks_map route_looks SEC(".maps");
 struct clear_calls_map clear_calls SEC(".maps");
 struct clear_conns_map clear_conns SEC(".maps");

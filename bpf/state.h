@@ -239,6 +239,9 @@ DECLARE_ARRAY(statuses, struct service_statuses, 1, BPF_F_MMAPABLE);
 /* [copy_of(service) × route_rows + row], with --route. */
 DECLARE_ARRAY(route_rows, struct service_route, 1, BPF_F_MMAPABLE);
 
+/* [service_index()], with --propose-routes. */
+DECLARE_ARRAY(route_paths, struct route_paths, 1, BPF_F_MMAPABLE);
+
 /*
  * A request's line, as far as it was read, and the bytes of the current read. With --route each
  * connection has one. The bytes are here for the same reason as those of struct walk (tcp/talk.h).
@@ -255,6 +258,9 @@ struct route_look {
 	__u64 window;
 	struct bytes bytes;
 	__u8 chunk[ROUTE_CHUNK];
+	__u32 keeps; /* the path, for a sample */
+	__u8 path[ROUTE_PATH_BYTES];
+	__u8 pad[2];
 };
 
 struct route_looks_map {

@@ -400,6 +400,7 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 		.http = !plan_missing_http(&o->plan),
 		.tls = !plan_missing_tls(&o->plan),
 		.route_rows = plan_missing_http(&o->plan) ? 0 : o->options->route_rows,
+		.propose = !plan_missing_http(&o->plan) && o->options->propose_routes,
 		.listener_depths = !o->options->no_doctor,
 		.depth_at_accept = plan_depth(&o->plan) == PLAN_DEPTH_ACCEPTED,
 		.ring_bytes = o->options->samples ? ring_bytes(o->options) : 0,

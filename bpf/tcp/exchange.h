@@ -232,7 +232,9 @@ static __always_inline void exchange_read(const struct sock *sk, struct conn *c,
 		r.accepted_ns = c->start_ns; /* set by an earlier write or handshake */
 	r.end = read_end(sk);
 	reading_goes_on(&r, c);
-	if (!(c->marks & MARK_SETTLED) && !read_message(&r, c, http)) {
+	/* Nothing is said after the server's FIN: a server that lingers throws away the rest, unseen. */
+	if (!(c->marks & MARK_SETTLED) && !(c->flags & CONN_WRITES_OVER) &&
+	    !read_message(&r, c, http)) {
 		if (http && c->marks & MARK_MULTIPLEXED)
 			read_streams(&r, c, http2_of(sk));
 		return;

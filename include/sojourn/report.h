@@ -55,8 +55,8 @@ int report_markdown(struct run *const *runs, const char *const *names, size_t co
 		    const struct report_options *options, FILE *file);
 
 /*
- * Print the driver's figures as comma-separated values: a row per interval, kind of latency and
- * step of a sweep. -ENODATA: no driver; -EIO.
+ * Print figures as comma-separated values. The driver has a row per interval, kind of latency and step
+ * of a sweep, the observer one per route. -ENODATA: none of them; -EIO.
  */
 int report_csv(const struct run *run, FILE *file);
 

@@ -80,11 +80,35 @@ struct run_route {
 /* Maximum of routes, with that of others. */
 #define RUN_ROUTES_MOST 33U
 
+/*
+ * Compare pointers to routes of one list, for qsort(): those with most time in service come first, then the
+ * most frequent. Others keep their order.
+ */
+int run_route_compare(const void *a, const void *b);
+
 struct run_routes {
 	struct run_route *list;
 	size_t count;
 	uint64_t not_known[RUN_ROUTELESS_COUNT];
 };
+
+/* Routes proposed for requests that have none, with --propose-routes, by a sample of their paths. */
+struct run_proposal {
+	char *route;
+	uint64_t paths; /* of the sample, that it would count */
+};
+
+/* Of the whole observation: a sample has no difference. */
+struct run_proposed {
+	uint64_t most;	   /* paths that a sample may have; 0: none was taken */
+	uint64_t requests; /* of which the sample is */
+	uint64_t paths;	   /* in the sample */
+	struct run_proposal *list;
+	size_t count;
+};
+
+/* Maximum of proposals for a service. */
+#define RUN_PROPOSALS_MOST 8U
 
 /* Return the histogram of @stage, STAGE_SOCKET_QUEUE to STAGE_RESPOND. */
 static inline struct histogram *run_route_stage(struct run_route *route, enum stage stage)
@@ -292,6 +316,7 @@ struct run_service {
 	struct run_responses responses;
 	struct run_grpc grpc;
 	struct run_routes routes; /* none without --route */
+	struct run_proposed proposed;
 
 	struct run_number quiet_ns;    /* pause that ended a response (TCP), as configured */
 	struct run_number connections; /* now established */

@@ -173,7 +173,8 @@ static double mean_of(const struct hosts *hosts, const struct host_row *row)
 {
 	if (!hosts->joined)
 		return residence_of(row);
-	return row->joined ? (double)run_parts_total(&row->joined->sum) / (double)row->joined->count
+	/* Without the wait before sending, which is the driver's: all hosts share its connections. */
+	return row->joined ? (double)row->joined->sum.round_trip_ns / (double)row->joined->count
 			   : 0;
 }
 
@@ -248,12 +249,16 @@ static void name_part(const struct hosts *hosts, const struct host_row *row, siz
 {
 	struct report_part part, largest = {0};
 	struct report_verdict verdict = {0};
+	struct run_parts sum = {0};
 	char share[SHORT_TEXT];
 
 	*ret_text = '\0';
+	if (hosts->joined)
+		sum = row->joined->sum;
+	sum.wait_ns = 0;
 	for (size_t i = 0; hosts->joined && i < REPORT_PARTS; i++)
-		if (report_part(hosts->run->joined, &row->joined->sum, i, &part) &&
-		    part.name[0] != ' ' && part.sum_ns > largest.sum_ns)
+		if (report_part(hosts->run->joined, &sum, i, &part) && part.name[0] != ' ' &&
+		    part.sum_ns > largest.sum_ns)
 			largest = part;
 	if (largest.sum_ns)
 		snprintf(ret_text, size, "%s %s", largest.name, page_share(largest.share, share));

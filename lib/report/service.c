@@ -495,10 +495,11 @@ static void report_statuses(const struct page *page, const struct run_service *s
 		{"service of failed gRPC ", &service->grpc.service_failed},
 	};
 
-	if (page->tight == TIGHT_MOST)
-		return;
-	report_http_statuses(page, responses);
-	report_grpc_statuses(page, &service->grpc);
+	if (page->tight != TIGHT_MOST)
+		report_http_statuses(page, responses);
+	/* Routes do not show failed calls: their responses have the status 200. */
+	if (page->tight != TIGHT_MOST || service->grpc.service_failed.count)
+		report_grpc_statuses(page, &service->grpc);
 	for (size_t i = 0; i < ARRAY_SIZE(failed) && !page->tight; i++)
 		report_values(page, failed[i].label, failed[i].histogram);
 }
@@ -620,12 +621,14 @@ void report_server_name(const struct run_service *service, char ret_name[static 
 	snprintf(ret_name, SHORT_TEXT, "%s", one ? service->processes[0].comm : "the server");
 }
 
-void report_details(const struct page *page, const struct run_service *service)
+void report_details(const struct page *page, const struct run *run,
+		    const struct run_service *service)
 {
 	if (!page->verbose) {
 		report_http2(page, service);
 		report_statuses(page, service);
-		report_routes(page, service);
+		report_routes(page, service, report_span(run, service));
+		report_proposed(page, service);
 		report_caveats(page, service);
 		return;
 	}
@@ -634,7 +637,8 @@ void report_details(const struct page *page, const struct run_service *service)
 	report_connections(page, service);
 	report_http2(page, service);
 	report_statuses(page, service);
-	report_routes(page, service);
+	report_routes(page, service, report_span(run, service));
+	report_proposed(page, service);
 	report_listeners(page, service);
 	report_open(page, service);
 	report_values(page, "TLS handshake ", &service->tls_handshake);

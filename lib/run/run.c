@@ -190,6 +190,18 @@ double run_stage_mean(const struct run_service *service, enum stage stage)
 	return timed ? (double)service->accept_delay_ns / (double)timed : 0;
 }
 
+int run_route_compare(const void *a, const void *b)
+{
+	const struct run_route *one = *(const struct run_route *const *)a;
+	const struct run_route *other = *(const struct run_route *const *)b;
+
+	if (one->service.sum != other->service.sum)
+		return one->service.sum < other->service.sum ? 1 : -1;
+	if (one->count != other->count)
+		return one->count < other->count ? 1 : -1;
+	return one < other ? -1 : one > other;
+}
+
 struct run_program *run_find_program(const struct run_cost *cost, const char *name)
 {
 	for (size_t i = 0; i < cost->program_count; i++)

@@ -6,7 +6,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
-#include <stdbool.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +41,15 @@ static struct outgoing *add(struct search *search)
 	return &found->list[found->count++];
 }
 
+/* Connections to an own address are from the same one, unless the client has chosen another. */
+static bool stays_here(const struct resource_socket *socket)
+{
+	const uint8_t *to = socket->destination.bytes;
+
+	return (socket->family == AF_INET && to[0] == IN_LOOPBACKNET) ||
+	       !memcmp(&socket->source, &socket->destination, sizeof(socket->source));
+}
+
 /* A connection from a port that somebody listens on was accepted there. */
 static void visit_tcp(void *context, const struct resource_socket *socket)
 {
@@ -58,6 +67,7 @@ static void visit_tcp(void *context, const struct resource_socket *socket)
 		return;
 	outgoing->inode = socket->inode;
 	outgoing->port = socket->destination_port;
+	outgoing->here = stays_here(socket);
 	sockets_format(socket->family, &socket->destination, socket->destination_port,
 		       outgoing->towards, sizeof(outgoing->towards));
 }

@@ -34,6 +34,7 @@ enum {
 	TRANSMITS,
 	STATUSES,
 	ROUTES,
+	PATHS,
 	GAUGES,
 	LISTENERS,
 	OPENS,
@@ -113,6 +114,7 @@ static int map_memories(struct loader *loader)
 		[TRANSMITS] = {skel->maps.transmits, &services->transmits, config->transmit_below},
 		[STATUSES] = {skel->maps.statuses, &services->statuses, config->http},
 		[ROUTES] = {skel->maps.route_rows, &services->routes, config->route_rows},
+		[PATHS] = {skel->maps.route_paths, &services->paths, config->propose},
 		[GAUGES] = {skel->maps.gauges, &loader->gauges, true},
 		[LISTENERS] = {skel->maps.listeners, &loader->listeners, true},
 		[OPENS] = {skel->maps.opens, &loader->opens, true},
@@ -583,6 +585,11 @@ const struct service_route *loader_route_row(const struct loader *loader, uint32
 	if (row + 1 < config->route_rows)
 		row = loader->rows[row];
 	return &loader->services.routes[at * config->route_rows + row];
+}
+
+const struct route_paths *loader_paths(const struct loader *loader, uint32_t service)
+{
+	return loader->services.paths ? &loader->services.paths[service] : NULL;
 }
 
 const char *loader_route(const struct loader *loader, uint32_t row)

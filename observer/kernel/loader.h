@@ -159,6 +159,8 @@ const struct service_statuses *loader_statuses(const struct loader *loader, uint
 /* Return the counts of @row, whose name is loader_route(); NULL without config.route_rows. */
 const struct service_route *loader_route_row(const struct loader *loader, uint32_t copy,
 					     uint32_t service, uint32_t row);
+/* NULL without config.propose. */
+const struct route_paths *loader_paths(const struct loader *loader, uint32_t service);
 /* Return the text of the route that has @row; NULL: it is that of others. */
 const char *loader_route(const struct loader *loader, uint32_t row);
 const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service);

@@ -16,6 +16,9 @@
 void source_slots_read(const struct loader *loader, uint32_t index, struct run_service *service);
 /* Likewise, of TCP: requests by route, if there are routes. 0 or -ENOMEM. */
 int source_slots_routes(const struct loader *loader, uint32_t index, struct run_routes *routes);
+/* Propose routes for requests that have none, if that was requested. 0 or -ENOMEM. */
+int source_paths_read(const struct loader *loader, uint32_t index,
+		      struct run_proposed *ret_proposed);
 /*
  * Conclude a UDP service's reading: datagrams still without a reply become unanswered, which may
  * change later. An exchange that is counted at this moment, but not timed yet, is untimed.
@@ -29,6 +32,9 @@ void source_slots_conclude(const struct loader *loader, uint32_t index,
 void source_slots_doubt(const struct loader *loader, uint32_t index, struct run_service *service);
 /* Return how many sampled exchanges of the service ever found the ring full. */
 uint64_t source_slots_lost(const struct loader *loader, uint32_t index);
+/* Return how many requests of all TCP services among @keys ever lost their connections without an answer. */
+uint64_t source_slots_unanswered(const struct loader *loader, const struct service_key *keys,
+				 size_t count);
 /* Mark the stages that @plan cannot measure, with the reason. Name the hooks that measure the others. */
 void source_slots_mark(const struct loader *loader, const struct plan *plan,
 		       const struct service_key *key, struct run_service *service);

@@ -171,6 +171,17 @@ static void fill_routes(struct run_routes *routes, struct sequence *sequence)
 	set_counters(routes->not_known, RUN_ROUTELESS_COUNT, sequence);
 }
 
+static void fill_proposed(struct run_proposed *proposed, struct sequence *sequence)
+{
+	proposed->most = next(sequence);
+	proposed->requests = next(sequence);
+	proposed->paths = next(sequence);
+	proposed->count = 1;
+	proposed->list = need(calloc(1, sizeof(*proposed->list)));
+	proposed->list[0].route = text("/api/*");
+	proposed->list[0].paths = next(sequence);
+}
+
 static void fill_service(struct run_service *service, struct sequence *sequence)
 {
 	service->host = text("server-2");
@@ -222,6 +233,7 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	set_counters(service->grpc.status, RUN_GRPC_COUNT, sequence);
 	set_histogram(&service->grpc.service_failed, sequence);
 	fill_routes(&service->routes, sequence);
+	fill_proposed(&service->proposed, sequence);
 	set_number(&service->quiet_ns, sequence);
 	set_number(&service->connections, sequence);
 	set_number(&service->srtt_ns, sequence);
