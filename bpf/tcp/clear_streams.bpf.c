@@ -22,10 +22,11 @@ const char clear_preface[32] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 static __always_inline void clear_shows(struct clear_streams *t, struct service_slot *slot)
 {
 	__u32 counter = t->hidden;
+	bool hidden = counter;
 
 	t->hidden = 0;
-	barrier_var(counter);
-	if (slot && counter && counter < COUNTER_COUNT)
+	barrier_var(counter); /* as in respond_move() of slot.h */
+	if (slot && hidden && counter < COUNTER_COUNT)
 		count_atomic(slot, counter, 1);
 }
 
