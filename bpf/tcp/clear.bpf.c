@@ -115,11 +115,9 @@ int clear_enter(const struct clear_registers *registers)
 	};
 	__u64 thread = bpf_get_current_pid_tgid();
 
-	if (call.kind == CLEAR_READ_EX)
-		call.length = CLEAR_FOURTH(registers);
-	if (call.kind == CLEAR_WRITE_EX)
+	if (call.kind == CLEAR_READ_EX || call.kind == CLEAR_WRITE_EX)
 		call.taken = CLEAR_FOURTH(registers);
-	if (call.kind == CLEAR_WRITE)
+	else
 		call.length &= 0x7fffffff; /* of an int the upper half is undefined */
 	bpf_map_update_elem(&clear_calls, &thread, &call, BPF_ANY);
 	if (call.kind == CLEAR_WRITE || call.kind == CLEAR_WRITE_EX)
@@ -153,13 +151,13 @@ static __always_inline void clear_took(struct clear_conn *conn, __u64 text, __u3
 /* Return how many bytes of text the call has moved. */
 static __always_inline __u32 clear_taken(const struct clear_call *call, int returned)
 {
-	__u64 length = 0, at = call->kind == CLEAR_READ_EX ? call->length : call->taken;
+	__u64 length = 0;
 
 	if (returned <= 0 || call->kind == CLEAR_HANDSHAKE)
 		return 0;
 	if (call->kind == CLEAR_READ || call->kind == CLEAR_WRITE)
 		return returned;
-	if (bpf_probe_read_user(&length, sizeof(length), (void *)at))
+	if (bpf_probe_read_user(&length, sizeof(length), (void *)call->taken))
 		return 0;
 	return length;
 }
@@ -170,16 +168,21 @@ static __always_inline bool clear_follows(const struct clear_call *call, __u32 l
 	struct clear_key key = clear_key_of(call->ssl);
 	struct clear_streams *t = bpf_map_lookup_elem(&clear_streams, &key);
 	struct clear_conn *conn = t ? bpf_map_lookup_elem(&clear_conns, &key) : NULL;
+	__u64 arrival_ns;
 
 	if (!t)
 		return false;
 	/* The connection's service may have a new number: it lost its slots and got others. */
 	if (conn)
 		t->conn.service = conn->service;
-	if (call->kind == CLEAR_WRITE || call->kind == CLEAR_WRITE_EX)
+	if (call->kind == CLEAR_WRITE || call->kind == CLEAR_WRITE_EX) {
 		clear_streams_wrote(t, call->text, length);
-	else
-		clear_streams_read(t, call->text, length, conn ? conn->arrival_ns : 0);
+		return true;
+	}
+	arrival_ns = clear_records_taken(&t->records, length, call->length);
+	if (conn && conn->arrival_ns)
+		arrival_ns = conn->arrival_ns;
+	clear_streams_read(t, call->text, length, arrival_ns);
 	return true;
 }
 
@@ -246,7 +249,7 @@ static __always_inline void clear_arrived(struct clear_conn *conn, struct clear_
 
 	arrival_of(c, end - bytes, &first);
 	arrival_of(c, end - 1, &last);
-	if (!call->reads++)
+	if (!call->reads)
 		conn->arrival_ns = first.ns;
 	if (conn->arrival_ns != last.ns)
 		conn->arrival_ns = 0;
@@ -257,17 +260,22 @@ static __always_inline void clear_missed(const struct sock *sk)
 {
 	struct clear_owner *owner = bpf_sk_storage_get(&clear_owners, (void *)sk, 0, 0);
 	struct clear_conn *conn = owner ? bpf_map_lookup_elem(&clear_conns, &owner->key) : NULL;
+	struct clear_streams *t = conn ? bpf_map_lookup_elem(&clear_streams, &owner->key) : NULL;
 
 	if (conn && clear_is_same(&conn->socket, &owner->socket))
 		conn->arrival_ns = 0;
+	if (t)
+		t->records.lost = true;
 }
 
 SEC("?tp_btf/sock_recv_length")
 int BPF_PROG(clear_received, struct sock *sk, int ret, int flags)
 {
 	struct clear_socket socket;
+	struct clear_streams *t;
 	struct clear_conn *conn;
 	struct clear_call *call;
+	struct clear_key key;
 	struct conn *c;
 
 	if (ret <= 0 || flags & FLAGS_NO_READ || !port_observed(sk->__sk_common.skc_num))
@@ -289,5 +297,10 @@ int BPF_PROG(clear_received, struct sock *sk, int ret, int flags)
 		return 0;
 	conn->service = c->service;
 	clear_arrived(conn, call, c, read_end(sk), ret);
+	key = clear_key_of(call->ssl);
+	t = c->marks & MARK_MULTIPLEXED ? bpf_map_lookup_elem(&clear_streams, &key) : NULL;
+	if (t)
+		clear_records_read(&t->records, c, ret, read_end(sk), !call->reads);
+	call->reads++;
 	return 0;
 }

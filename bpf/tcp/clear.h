@@ -21,8 +21,8 @@
 struct clear_call {
 	__u64 ssl; /* OpenSSL's connection: a number for us */
 	__u64 text;
-	__u64 length; /* of SSL_read_ex(): where the length is written to */
-	__u64 taken;  /* of SSL_write_ex(): the same */
+	__u64 length; /* of the buffer or of the text */
+	__u64 taken;  /* of SSL_read_ex() and SSL_write_ex(): where the length is written to */
 	__u32 kind;   /* enum clear_kind */
 	__u32 reads;  /* of the socket, during the call */
 };
@@ -66,6 +66,33 @@ enum clear_working {
 	CLEAR_OVER = 1 << 1,	/* the connection is over */
 };
 
+/* How many records are kept that were read at once, and whose text was not taken yet. */
+#define CLEAR_RECORDS 64 /* a power of 2 */
+
+struct clear_record {
+	__u64 arrival_ns; /* of the last byte; 0: not known */
+	__u32 length;
+	__u32 pad;
+};
+
+/* The client's records, to know which text came when (clear_records.bpf.c). */
+struct clear_records {
+	struct bytes bytes; /* of the current read */
+	struct clear_record all[CLEAR_RECORDS];
+	__u32 next;	/* number of records read so far */
+	__u32 taken;	/* of these, the number whose text was taken */
+	__u32 text;	/* bytes taken of the text of the first of the others */
+	__u32 excess;	/* bytes of a record that are no text; 0: not known yet */
+	__u32 left;	/* bytes of the current record that were not read yet */
+	__u32 length;	/* of that record */
+	__u32 count;	/* bytes of the current read that are left */
+	__u32 end;	/* sequence number after them */
+	__u8 header[8]; /* of a record */
+	__u8 have;	/* bytes of it */
+	__u8 lost;	/* the bytes are no records, or there were too many: not known until the next call */
+	__u8 pad[6];
+};
+
 /* A connection with HTTP/2, or perhaps with it: streams.h follows its text. */
 struct clear_streams {
 	struct http2_conn conn;
@@ -75,6 +102,7 @@ struct clear_streams {
 	__u32 preface; /* bytes of the client's preface that were read */
 	__u32 hidden;  /* what counts the connection if it is not followed; 0: it is counted */
 	__u32 pad;
+	struct clear_records records;
 };
 
 struct clear_calls_map {
@@ -171,6 +199,14 @@ int clear_hides(__u32 service, __u32 counter);
 /* Follow @length bytes of text that were read, or handed over. Return 0. */
 int clear_streams_read(struct clear_streams *t, __u64 text, __u32 length, __u64 arrival_ns);
 int clear_streams_wrote(struct clear_streams *t, __u64 text, __u32 length);
+
+/* A call has read @count bytes up to @end from the socket, as its @first ones or not. Return 0. */
+int clear_records_read(struct clear_records *r, struct conn *c, __u32 count, __u32 end, int first);
+/*
+ * A call has got @length bytes of text, of @asked at most. Return when their record was complete; 0: not
+ * known.
+ */
+__u64 clear_records_taken(struct clear_records *r, __u32 length, __u32 asked);
 
 /* The connection is over. Free its state, unless text is looked at: that frees it then. Return 0. */
 int clear_streams_over(struct clear_streams *t);
