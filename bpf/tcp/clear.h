@@ -41,6 +41,12 @@ struct clear_socket {
 	__u32 pad;
 };
 
+/* A handshake may end while a reset arrives on another CPU: who comes second frees struct clear_streams. */
+enum clear_end {
+	CLEAR_SHOOK = 1 << 0,  /* the handshake has ended */
+	CLEAR_CLOSED = 1 << 1, /* the connection has */
+};
+
 struct clear_conn {
 	struct clear_socket socket;
 	__u64 arrival_ns;  /* of the text that is read next; 0: not known */
@@ -50,7 +56,7 @@ struct clear_conn {
 	__u8 route;   /* of the request that was read last, likewise ROUTE_TLS */
 	__u8 asked;   /* its final response was not handed over yet */
 	__u8 pad[2];
-	__u32 pad2;
+	__u32 ends; /* enum clear_end */
 	struct route_look look;
 };
 

@@ -30,29 +30,6 @@ static __always_inline void clear_shows(struct clear_streams *t, struct service_
 		count_atomic(slot, counter, 1);
 }
 
-__noinline int clear_hides(__u32 service, __u32 counter)
-{
-	const struct clear_call *call = clear_call_now();
-	const struct clear_conn *conn = call ? clear_conn_of(call->ssl) : NULL;
-	struct clear_streams *t;
-	struct clear_key key;
-
-	if (!conn)
-		return 0;
-	key = clear_key_of(call->ssl);
-	if (bpf_map_update_elem(&clear_streams, &key, &clear_streams_nothing, BPF_NOEXIST))
-		return 0;
-	t = bpf_map_lookup_elem(&clear_streams, &key);
-	if (!t)
-		return 0;
-	http2_init(&t->conn, service, conn->socket.flow_hash);
-	t->conn.flow = conn->flow;
-	t->key = key;
-	t->socket = conn->socket;
-	t->hidden = counter;
-	return 1;
-}
-
 /* ---- the end ---- */
 
 static __always_inline void clear_streams_free(struct clear_streams *t)
@@ -85,17 +62,48 @@ static __always_inline void clear_walk_ends(struct clear_streams *t, struct serv
 		clear_streams_free(t);
 }
 
+__noinline int clear_hides(__u32 service, __u32 counter)
+{
+	const struct clear_call *call = clear_call_now();
+	struct clear_conn *conn = call ? clear_conn_of(call->ssl) : NULL;
+	struct clear_streams *t;
+	struct clear_key key;
+
+	if (!conn)
+		return 0;
+	key = clear_key_of(call->ssl);
+	if (bpf_map_update_elem(&clear_streams, &key, &clear_streams_nothing, BPF_NOEXIST))
+		return 0;
+	t = bpf_map_lookup_elem(&clear_streams, &key);
+	if (!t)
+		return 0;
+	http2_init(&t->conn, service, conn->socket.flow_hash);
+	t->conn.flow = conn->flow;
+	t->key = key;
+	t->socket = conn->socket;
+	t->hidden = counter;
+	if (__sync_fetch_and_or(&conn->ends, CLEAR_SHOOK) & CLEAR_CLOSED)
+		clear_streams_over(t);
+	return 1;
+}
+
 SEC("?tp_btf/inet_sock_set_state")
 int BPF_PROG(clear_state, const struct sock *sk, int old, int new)
 {
 	struct clear_owner *owner;
 	struct clear_streams *t;
+	struct clear_conn *conn;
 
 	if (sk->sk_protocol != PROTO_TCP ||
 	    (new != TCP_FIN_WAIT1 &&new != TCP_LAST_ACK &&new != TCP_CLOSE))
 		return 0;
 	owner = bpf_sk_storage_get(&clear_owners, (void *)sk, 0, 0);
-	t = owner ? bpf_map_lookup_elem(&clear_streams, &owner->key) : NULL;
+	if (!owner)
+		return 0;
+	conn = bpf_map_lookup_elem(&clear_conns, &owner->key);
+	if (conn && clear_is_same(&conn->socket, &owner->socket))
+		__sync_fetch_and_or(&conn->ends, CLEAR_CLOSED);
+	t = bpf_map_lookup_elem(&clear_streams, &owner->key);
 	if (t && clear_is_same(&t->socket, &owner->socket))
 		clear_streams_over(t);
 	return 0;

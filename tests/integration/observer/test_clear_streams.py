@@ -3,10 +3,12 @@
 streams are those in clear text: test_http2.py.
 """
 import os
-import re
+import signal
+import socket
 import ssl
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -16,14 +18,17 @@ from support.conditions import needs_program
 from support.documents import service
 from support.h2server import H2Server
 from support.net import free_port
-from support.process import own_folder, run, wait_until
+from support.process import run, wait_until
 from support.programs import Driver, Nginx, Observer
-from support.timing import in_quiet
+from support.timing import in_quiet, lies_within
 
 pytest.importorskip("h2")
+from h2.config import H2Configuration  # noqa: E402
+from h2.connection import H2Connection  # noqa: E402
+from h2.events import StreamEnded  # noqa: E402
 from .test_clear import OPTIONS, _certificate, agrees, client_context, curl, tls_nginx  # noqa: E402, F401
-from .test_http2 import (H2Scene, Talk, cut, followed, garbage_is_given_up, resets_are_by_who_did_it,  # noqa: E402
-                         times_are_the_servers)
+from .test_http2 import (HEADERS, H2Scene, between, cut, followed, garbage_is_given_up,  # noqa: E402
+                         resets_are_by_who_did_it, times_are_the_servers)
 
 
 class TlsScene(H2Scene):
@@ -72,8 +77,9 @@ def test_nginx_logs_the_same(start, certificate):
 
 
 @needs_program("nginx")
-def test_grpc_behind_nginx_counts_the_same(start, certificate):
-    """grpcio's server counts the calls that nginx passes on."""
+def test_grpc_threads_and_the_driver(start, certificate):
+    """grpcio's server counts the calls that nginx passes on. Another server has a thread for each connection. The driver
+    knows each stream by its number."""
     port = free_port()
     if run([sys.executable, "-c", "import grpc"], check=False).status:
         pytest.skip("python3-grpcio is not installed: tools/setup")
@@ -81,33 +87,74 @@ def test_grpc_behind_nginx_counts_the_same(start, certificate):
     server.wait_for("ready", seconds=20)
     nginx = start(Nginx(listen_options="ssl http2", server=f"ssl_certificate {certificate[0]}; ssl_certificate_key "
                         f"{certificate[1]}; location /test.Service/ {{ grpc_pass grpc://127.0.0.1:{port}; }}"))
-    observer = start(Observer("--tls", "--route", "/test.Service/Missing", ports=[nginx.port]))
+    threads = H2Server(lambda exchange: exchange.answer(), identity=certificate)
+    observer = start(Observer("--route", "/test.Service/Missing", "--tls", ports=[nginx.port, threads.port]))
     for method, count in (("Echo", 300), ("Missing", 200)):
         Driver(f"h2://127.0.0.1:{nginx.port}/test.Service/{method}", "--insecure", "--grpc", "--streams", 10,
                connections=2, count=count, check=False)
+    driver = Driver(threads.url, "--insecure", connections=4, count=200, observer=observer)
     observer.stop()
     server.stop()
+    threads.close()
     assert "Echo=300 Missing=200" in server.stdout
     entry = service(observer.summary(), nginx.port)
     assert followed(entry, 500, 4)
     assert {name: count for name, count in entry["grpc"]["status"].items() if count} == {"ok": 300, "not_found": 200}
     assert {route["route"]: route["count"] for route in entry["routes"]["list"]} == \
         {"/test.Service/Missing": 200, "other": 300}
-
-
-def test_threads_and_the_driver_join_every_stream(start, certificate):
-    """Each connection has a thread. The driver knows each stream by its number."""
-    server = H2Server(lambda exchange: exchange.answer(), identity=certificate)
-    observer = start(Observer("--tls", ports=[server.port]))
-    driver = Driver(server.url, "--insecure", connections=4, count=200, observer=observer)
-    observer.stop()
-    server.close()
-    entry = service(observer.summary(), server.port)
-    assert server.counts["requests"] == entry["exchanges"] == 200
+    entry = service(observer.summary(), threads.port)
+    assert threads.counts["requests"] == entry["exchanges"] == 200
     assert followed(entry, 200, 4)
     joined = driver.document["joined"]
     assert joined["joined"] == 200 - entry["losses"]["untimed"] and joined["observer_only"] == 0
     assert joined["sum"]["stages"]["service"] == entry["stages"]["service"]["sum_ns"]
+
+
+def state_of(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+@in_quiet
+def test_records_that_are_read_at_once(start, certificate):
+    """nginx is held while three streams arrive, one after the other. It reads all of them together."""
+    nginx = start(Nginx(listen_options="ssl http2", server=f"ssl_certificate {certificate[0]}; "
+                        f"ssl_certificate_key {certificate[1]};"))
+    worker = nginx.workers()[0]
+    observer = start(Observer("--tls", "--samples", "100000", ports=[nginx.port]))
+    context = client_context()
+    context.set_alpn_protocols(["h2"])
+    asks, sent = H2Connection(H2Configuration(client_side=True)), {}
+    with socket.create_connection(("127.0.0.1", nginx.port)) as plain, context.wrap_socket(plain) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        asks.initiate_connection()
+        answered(client, asks, 1)
+        os.kill(worker, signal.SIGSTOP)
+        wait_until(lambda: state_of(worker) == "T")
+        for stream in (3, 5, 7):
+            asks.send_headers(stream, HEADERS, end_stream=True)
+            data = asks.data_to_send()
+            sent[stream >> 1] = between(lambda data=data: client.sendall(data))
+            time.sleep(0.005)
+        begun = time.monotonic_ns()
+        os.kill(worker, signal.SIGCONT)
+        answered(client, asks, 9, 3 + 1)
+        ended = time.monotonic_ns()
+    observer.stop()
+    entry = service(observer.summary(), nginx.port)
+    assert followed(entry, 5, 1)
+    assert entry["losses"]["untimed"] <= 1  # the first one: it may come with the end of the handshake
+    samples = entry["samples"]
+    queues = dict(zip(samples["index"], samples["stages"]["socket_queue"]))
+    for index, (least, most) in sent.items():
+        assert lies_within(queues[index], begun - most, ended - least)
+
+
+def answered(client, asks, stream, count=1):
+    """Ask for one more stream, and read until so many have been answered."""
+    asks.send_headers(stream, HEADERS, end_stream=True)
+    client.sendall(asks.data_to_send())
+    while count:
+        count -= sum(isinstance(event, StreamEnded) for event in asks.receive_data(client.recv(65536)))
 
 
 @in_quiet
@@ -153,7 +200,7 @@ def test_others_are_not_known(start, certificate):
     server.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
     assert other.recv(100)
     scene.connect()
-    assert isinstance(scene.talk(), Talk)
+    scene.connect()
     scene.talk().exchange(1, 3)
     entry = scene.end(samples=False)
     assert followed(entry, 2, 1)
