@@ -212,9 +212,8 @@ int clear_return(const struct clear_registers *registers)
 /* ---- which connection a call is for ---- */
 
 /* Forget the former connection that OpenSSL had at this address. NULL: the kernel has no memory. */
-static __always_inline struct clear_conn *clear_begin(const struct clear_call *call,
-						      const struct sock *sk,
-						      const struct clear_socket *socket)
+static __always_inline struct clear_conn *
+clear_begin(const struct clear_call *call, const struct sock *sk, const struct clear_socket *socket)
 {
 	struct clear_owner owner = {.key = clear_key_of(call->ssl), .socket = *socket}, *stored;
 	struct clear_streams *former = bpf_map_lookup_elem(&clear_streams, &owner.key);

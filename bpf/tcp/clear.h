@@ -5,8 +5,8 @@
  * each other, usually in the handshake, without a look into OpenSSL's structures. Text is looked at where it is. A
  * request's route and its response's status are kept until the response passes the socket, and nothing else.
  *
- * If the text is HTTP/2 its streams are exchanges. They are followed as those in clear text are (streams.h), with the
- * state of the connection in a hash by process and OpenSSL's connection: probes cannot reach storage of sockets.
+ * If the text is HTTP/2 its streams are exchanges, followed as those in clear text are (streams.h). Probes cannot reach
+ * storage of sockets, so the state of such a connection is in a hash by process and OpenSSL's connection.
  *
  * Functions are not inline, as those of status.h: clear.bpf.c, clear_streams.bpf.c. Neighbours: status.h and route.h,
  * which look at the text; tls.h, which finds exchanges by records.
@@ -41,7 +41,7 @@ struct clear_socket {
 	__u32 pad;
 };
 
-/* A handshake may end while a reset arrives on another CPU: who comes second frees struct clear_streams. */
+/* A handshake may end while a reset arrives on another CPU: the second of both frees struct clear_streams. */
 enum clear_end {
 	CLEAR_SHOOK = 1 << 0,  /* the handshake has ended */
 	CLEAR_CLOSED = 1 << 1, /* the connection has */
@@ -49,8 +49,8 @@ enum clear_end {
 
 struct clear_conn {
 	struct clear_socket socket;
-	__u64 arrival_ns;  /* of the text that is read next; 0: not known */
-	struct flow flow;  /* with config.ring_bytes */
+	__u64 arrival_ns; /* of the text that is read next; 0: not known */
+	struct flow flow; /* with config.ring_bytes */
 	__u32 service;
 	__s32 answer; /* status of the response that was handed over; STATUS_UNKNOWN after one use */
 	__u8 route;   /* of the request that was read last, likewise ROUTE_TLS */
@@ -66,7 +66,7 @@ struct clear_owner {
 	struct clear_socket socket;
 };
 
-/* Who works on a struct clear_streams, as bits: who is last frees it. */
+/* The uses of a struct clear_streams, as bits. The last user frees it. */
 enum clear_working {
 	CLEAR_WALKING = 1 << 0, /* text is looked at */
 	CLEAR_OVER = 1 << 1,	/* the connection is over */
@@ -95,7 +95,7 @@ struct clear_records {
 	__u32 end;	/* sequence number after them */
 	__u8 header[8]; /* of a record */
 	__u8 have;	/* bytes of it */
-	__u8 lost;	/* the bytes are no records, or there were too many: not known until the next call */
+	__u8 lost; /* the bytes are no records, or there were too many: not known until the next call */
 	__u8 pad[6];
 };
 
