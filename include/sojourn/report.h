@@ -89,6 +89,15 @@ bool report_interrupted(const struct run_driver *driver, size_t size, char *ret_
 /* Return the service that the driver loaded; NULL: none, or several shared the requests. */
 const struct run_service *report_driven_service(const struct run *run);
 
+/* Requests that reached the services at the driver's ports, on all hosts and from any client. */
+struct report_unanswered {
+	uint64_t count; /* not answered: they ended so, or were open at the end */
+	uint64_t of;
+};
+
+/* Return false if not known: no such service, its open requests not counted, an observer lost. */
+bool report_unanswered(const struct run *run, struct report_unanswered *ret_unanswered);
+
 /*
  * Return the events of @service that were missed, plus those missed by programs as a whole: 0 in a
  * trustworthy run.

@@ -60,39 +60,6 @@ struct hosts {
 
 /* ---- what is compared ---- */
 
-bool report_has_port(const struct report_ports *ports, uint16_t port)
-{
-	for (size_t i = 0; i < ports->count; i++)
-		if (ports->list[i] == port)
-			return true;
-	return false;
-}
-
-static void add_port(struct report_ports *ports, const char *url)
-{
-	uint16_t port = url ? report_url_port(url) : 0;
-
-	if (port && !report_has_port(ports, port) && ports->count < RUN_ROWS_MAX)
-		ports->list[ports->count++] = port;
-}
-
-/* Find the ports that the driver was sent to. */
-static struct report_ports target_ports(const struct run_driver *driver)
-{
-	const struct run_row_list *targets = &driver->rows[RUN_ROWS_TARGET];
-	const struct run_row_list *steps = &driver->rows[RUN_ROWS_STEP];
-	struct report_ports ports = {0};
-
-	add_port(&ports, driver->target);
-	for (size_t i = 0; i < driver->part_count; i++)
-		add_port(&ports, driver->parts[i].target);
-	for (size_t i = 0; i < targets->count; i++)
-		add_port(&ports, targets->list[i].name);
-	for (size_t i = 0; i < steps->count; i++)
-		add_port(&ports, steps->list[i].target);
-	return ports;
-}
-
 /* Return whether services at these ports are on more than one host. */
 static bool are_on_several(const struct run *run, const struct report_ports *ports)
 {
@@ -146,7 +113,7 @@ struct report_ports report_compared_ports(const struct run *run)
 	if (run->driver && report_driven_service(run))
 		return ports;
 	if (run->driver)
-		ports = target_ports(run->driver);
+		ports = report_target_ports(run->driver);
 	return are_on_several(run, &ports) ? ports : common_port(run);
 }
 

@@ -157,6 +157,8 @@ struct report_ports {
 };
 
 struct report_ports report_compared_ports(const struct run *run);
+/* The ports that the driver was sent to. */
+struct report_ports report_target_ports(const struct run_driver *driver);
 bool report_has_port(const struct report_ports *ports, uint16_t port);
 /* The verdict on all requests observed at @service; false: nothing to say. */
 bool report_service_verdict(const struct run *run, const struct run_service *service,
