@@ -277,8 +277,9 @@ static const struct cli_option observe_rows[] = {
 	 "query; only prefixes that several of them share are printed. Includes --http.",
 	 CLI_FLAG, AT(propose_routes)},
 	{"tls", 0, NULL,
-	 "Look into TLS of servers that use OpenSSL's library: statuses and routes of HTTP/1 are "
-	 "known there too. Probes stop all users of the library at each call that reads or writes: "
+	 "Look into TLS of servers that use OpenSSL's library: statuses and routes are known there "
+	 "too, and streams of HTTP/2 and gRPC are exchanges. Probes stop all users of the library "
+	 "at each call that reads or writes: "
 	 "tens of microseconds a request (docs/cost.md). No text is kept. Includes --http.",
 	 CLI_FLAG, AT(tls)},
 	{"prefer", 0, "HOOK",

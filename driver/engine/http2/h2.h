@@ -68,7 +68,7 @@ struct h2_session {
 	uint64_t served;
 	struct flow flow; /* with has_flow */
 	uint32_t flow_hash;
-	bool has_flow; /* samples are wanted, and the observer can see streams */
+	bool has_flow; /* samples are wanted, and the flow is known */
 	bool inside;   /* within a call of nghttp2: only submitting is allowed */
 	bool settled;  /* the server's SETTINGS have arrived */
 	bool lost;     /* send nothing more and close the link */

@@ -140,7 +140,6 @@ const struct engine engine_h2 = {
 	.form = "h2://HOST[:PORT][/PATH]",
 	.default_port = 443,
 	.bits = ENGINE_ADDRESSED | ENGINE_HTTP2 | ENGINE_TLS,
-	.unsampled = "HTTP/2 in TLS shows on the socket as records, not as requests",
 	H2,
 };
 

@@ -236,14 +236,12 @@ static int greet(struct h2_session *session)
 	return 0;
 }
 
-/* The observer cannot see streams inside TLS. */
 static void learn_flow(struct h2_session *session)
 {
 	const struct link_plan *plan = session->link.all->plan;
 	uv_os_fd_t fd;
 
-	session->has_flow = plan->sampling && !session->link.tls &&
-			    !uv_fileno(&session->link.handle, &fd) &&
+	session->has_flow = plan->sampling && !uv_fileno(&session->link.handle, &fd) &&
 			    !source_flow(fd, &plan->address, &session->flow);
 	if (session->has_flow)
 		session->flow_hash = flow_hash(&session->flow);

@@ -106,8 +106,9 @@ static bool multiplexed(const struct run_service *service, char *text, size_t si
 		return false;
 	snprintf(text, size, "%ju HTTP/2 connections: not counted, not timed%s",
 		 (uintmax_t)service->losses[RUN_LOSS_MULTIPLEXED],
-		 service->http2.reason && strstr(service->http2.reason, "--http") ? " (--http)"
-										  : "");
+		 !service->http2.reason || !strstr(service->http2.reason, "--http") ? ""
+		 : service->tls							    ? " (--tls)"
+										    : " (--http)");
 	return true;
 }
 
