@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "array.h"
 #include "compat.h"
 #include "copies.h"
 #include "fin.h"
@@ -190,7 +191,7 @@ struct conns_by_address_map {
 /*
  * [hash of addresses and ports] % CONN_PLACES: the socket whose connection is kept here
  * (tcp/place.h). Its address is in a line that no exchange writes. So a read does not wait for
- * another CPU's line before it has read the clock.
+ * another CPU's line before it has read the clock. BPF_F_MMAPABLE also aligns it to a cache line.
  */
 struct conn_place {
 	__u64 left_ns; /* when the last owner left; 0: there was none */
@@ -201,22 +202,10 @@ struct conn_place {
 
 _Static_assert(sizeof(struct conn_place) % 64 == 0, "whole lines of memory");
 
-struct conn_places_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE); /* also aligns it to a cache line */
-	__uint(max_entries, 1);		   /* set before load */
-	__type(key, __u32);
-	__type(value, struct conn_place);
-};
+DECLARE_ARRAY(conn_places, struct conn_place, 1, BPF_F_MMAPABLE);
 
 /* [copy_of(service)]: one inlined lookup, readable by mmap without a system call. */
-struct slots_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set before load */
-	__type(key, __u32);
-	__type(value, struct service_slot);
-};
+DECLARE_ARRAY(slots, struct service_slot, 1, BPF_F_MMAPABLE);
 
 /* A thread that has read from an observed socket; see tcp/thread.h. */
 enum thread_state {
@@ -235,48 +224,23 @@ struct thread {
 	__u64 runnable_ns; /* likewise */
 };
 
-struct threads_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* THREAD_PLACES with --cpu, set before load */
-	__type(key, __u32);
-	__type(value, struct thread);
-};
+/* THREAD_PLACES of them with --cpu. */
+DECLARE_ARRAY(threads, struct thread, 1, 0);
 
 /* [copy_of(service)], with --transmit. */
-struct transmits_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set before load */
-	__type(key, __u32);
-	__type(value, struct service_transmit);
-};
+DECLARE_ARRAY(transmits, struct service_transmit, 1, BPF_F_MMAPABLE);
 
 /* [copy_of(service)], with --cpu. */
-struct splits_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set before load */
-	__type(key, __u32);
-	__type(value, struct service_split);
-};
+DECLARE_ARRAY(splits, struct service_split, 1, BPF_F_MMAPABLE);
 
 /* [copy_of(service)], with --http. */
-struct statuses_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set before load */
-	__type(key, __u32);
-	__type(value, struct service_statuses);
-};
+DECLARE_ARRAY(statuses, struct service_statuses, 1, BPF_F_MMAPABLE);
 
 /* [copy_of(service) × route_rows + row], with --route. */
-struct route_rows_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set before load */
-	__type(key, __u32);
-	__type(value, struct service_route);
-};
+DECLARE_ARRAY(route_rows, struct service_route, 1, BPF_F_MMAPABLE);
+
+/* [service_index()], with --propose-routes. */
+DECLARE_ARRAY(route_paths, struct route_paths, 1, BPF_F_MMAPABLE);
 
 /*
  * A request's line, as far as it was read, and the bytes of the current read. With --route each
@@ -294,6 +258,9 @@ struct route_look {
 	__u64 window;
 	struct bytes bytes;
 	__u8 chunk[ROUTE_CHUNK];
+	__u32 keeps; /* the path, for a sample */
+	__u8 path[ROUTE_PATH_BYTES];
+	__u8 pad[2];
 };
 
 struct route_looks_map {
@@ -315,12 +282,7 @@ struct services_map {
  * Free numbers of services: a ring that user space fills (observer/kernel/services.c). Their slots
  * are zeroed and have their generation.
  */
-struct services_free_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* set before load */
-	__type(key, __u32);
-	__type(value, __u32);
-};
+DECLARE_ARRAY(services_free, __u32, 1, 0);
 
 /* Services that found no slot, and how many of their connections were not observed. */
 struct services_dropped_map {
@@ -339,46 +301,13 @@ struct target_cgroup_map {
 	__type(value, __u32);
 };
 
-struct gauges_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set before load */
-	__type(key, __u32);
-	__type(value, struct service_gauges);
-};
-
-struct listeners_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, LISTENERS_TOLD);
-	__type(key, __u32);
-	__type(value, struct listener_gauge);
-};
-
-struct opens_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set before load */
-	__type(key, __u32);
-	__type(value, struct service_open);
-};
+DECLARE_ARRAY(gauges, struct service_gauges, 1, BPF_F_MMAPABLE);
+DECLARE_ARRAY(listeners, struct listener_gauge, LISTENERS_TOLD, BPF_F_MMAPABLE);
+DECLARE_ARRAY(opens, struct service_open, 1, BPF_F_MMAPABLE);
 
 /* [service], shared by all CPUs: updated at most once per connection. */
-struct spans_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* set before load */
-	__type(key, __u32);
-	__type(value, struct service_spans);
-};
-
-struct port_places_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, PORT_PLACES);
-	__type(key, __u32);
-	__type(value, struct port_place);
-};
+DECLARE_ARRAY(spans, struct service_spans, 1, BPF_F_MMAPABLE);
+DECLARE_ARRAY(port_places, struct port_place, PORT_PLACES, BPF_F_MMAPABLE);
 
 struct owners_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -435,23 +364,10 @@ struct ring_map {
 
 extern struct conns_map conns SEC(".maps");
 extern struct conns_by_address_map conns_by_address SEC(".maps");
-extern struct conn_places_map conn_places SEC(".maps");
-extern struct slots_map slots SEC(".maps");
-extern struct threads_map threads SEC(".maps");
-extern struct splits_map splits SEC(".maps");
-extern struct statuses_map statuses SEC(".maps");
-extern struct route_rows_map route_rows SEC(".maps");
 extern struct route_looks_map route_looks SEC(".maps");
-extern struct transmits_map transmits SEC(".maps");
 extern struct services_map services SEC(".maps");
-extern struct services_free_map services_free SEC(".maps");
 extern struct services_dropped_map services_dropped SEC(".maps");
 extern struct target_cgroup_map target_cgroup SEC(".maps");
-extern struct gauges_map gauges SEC(".maps");
-extern struct opens_map opens SEC(".maps");
-extern struct spans_map spans SEC(".maps");
-extern struct port_places_map port_places SEC(".maps");
-extern struct listeners_map listeners SEC(".maps");
 extern struct owners_map owners SEC(".maps");
 extern struct connects_map connects SEC(".maps");
 extern struct fronts_map fronts SEC(".maps");

@@ -51,38 +51,13 @@ struct system_call {
 #define NR_ACCEPT4  288
 #define NR_SENDMMSG 307
 
-#define SYSCALL_REGISTERS_BYTES bpf_core_type_size(struct pt_regs___syscall_x86)
+#define SYSCALL_REGISTERS struct pt_regs___syscall_x86
+#define SYSCALL_NUMBER	  orig_ax
+#define SYSCALL_SECOND	  si
+#define SYSCALL_THIRD	  dx
+#define SYSCALL_FIFTH	  r8
 
-static __always_inline long syscall_number(const struct pt_regs *regs)
-{
-	return BPF_CORE_READ((const struct pt_regs___syscall_x86 *)regs, orig_ax);
-}
-
-/* Return the second argument: a buffer, an iovec or a msghdr. */
-static __always_inline __u64 syscall_second(const struct pt_regs *regs)
-{
-	return BPF_CORE_READ((const struct pt_regs___syscall_x86 *)regs, si);
-}
-
-#define SEGMENT_OF_32_BITS 0x23 /* x86: __USER32_CS */
-
-/* @regs: the result of a helper, which programs may read directly. */
-static __always_inline void syscall_read(const void *regs, struct system_call *ret)
-{
-	const struct pt_regs___syscall_x86 *r = regs;
-
-	ret->number = r->orig_ax;
-	ret->second = r->si;
-	ret->third = r->dx;
-	ret->fifth = r->r8;
-	ret->of_32_bits = r->cs == SEGMENT_OF_32_BITS;
-}
-
-/* Return the third argument: the buffer's length, or the number of iovecs. */
-static __always_inline __u64 syscall_third(const struct pt_regs *regs)
-{
-	return BPF_CORE_READ((const struct pt_regs___syscall_x86 *)regs, dx);
-}
+#define OF_32_BITS(registers) ((registers)->cs == 0x23) /* __USER32_CS */
 #elif defined(__TARGET_ARCH_arm64)
 #define NR_READ	    63
 #define NR_WRITE    64
@@ -97,37 +72,46 @@ static __always_inline __u64 syscall_third(const struct pt_regs *regs)
 #define NR_ACCEPT4  242
 #define NR_SENDMMSG 269
 
-#define SYSCALL_REGISTERS_BYTES bpf_core_type_size(struct pt_regs___syscall_arm64)
+#define SYSCALL_REGISTERS struct pt_regs___syscall_arm64
+#define SYSCALL_NUMBER	  syscallno
+#define SYSCALL_SECOND	  user_regs.regs[1]
+#define SYSCALL_THIRD	  user_regs.regs[2]
+#define SYSCALL_FIFTH	  user_regs.regs[4]
 
-static __always_inline long syscall_number(const struct pt_regs *regs)
-{
-	return BPF_CORE_READ((const struct pt_regs___syscall_arm64 *)regs, syscallno);
-}
-
-static __always_inline __u64 syscall_second(const struct pt_regs *regs)
-{
-	return BPF_CORE_READ((const struct pt_regs___syscall_arm64 *)regs, user_regs.regs[1]);
-}
-
-#define STATE_OF_32_BITS 0x10 /* arm64: PSR_MODE32_BIT */
-
-static __always_inline void syscall_read(const void *regs, struct system_call *ret)
-{
-	const struct pt_regs___syscall_arm64 *r = regs;
-
-	ret->number = r->syscallno;
-	ret->second = r->user_regs.regs[1];
-	ret->third = r->user_regs.regs[2];
-	ret->fifth = r->user_regs.regs[4];
-	ret->of_32_bits = r->user_regs.pstate & STATE_OF_32_BITS;
-}
-
-static __always_inline __u64 syscall_third(const struct pt_regs *regs)
-{
-	return BPF_CORE_READ((const struct pt_regs___syscall_arm64 *)regs, user_regs.regs[2]);
-}
+#define OF_32_BITS(registers) ((registers)->user_regs.pstate & 0x10) /* PSR_MODE32_BIT */
 #else
 #error "the system call numbers of this architecture are not known"
 #endif
+
+#define SYSCALL_REGISTERS_BYTES bpf_core_type_size(SYSCALL_REGISTERS)
+
+static __always_inline long syscall_number(const struct pt_regs *regs)
+{
+	return BPF_CORE_READ((const SYSCALL_REGISTERS *)regs, SYSCALL_NUMBER);
+}
+
+/* Return the second argument: a buffer, an iovec or a msghdr. */
+static __always_inline __u64 syscall_second(const struct pt_regs *regs)
+{
+	return BPF_CORE_READ((const SYSCALL_REGISTERS *)regs, SYSCALL_SECOND);
+}
+
+/* Return the third argument: the buffer's length, or the number of iovecs. */
+static __always_inline __u64 syscall_third(const struct pt_regs *regs)
+{
+	return BPF_CORE_READ((const SYSCALL_REGISTERS *)regs, SYSCALL_THIRD);
+}
+
+/* @regs: the result of a helper, which programs may read directly. */
+static __always_inline void syscall_read(const void *regs, struct system_call *ret)
+{
+	const SYSCALL_REGISTERS *r = regs;
+
+	ret->number = r->SYSCALL_NUMBER;
+	ret->second = r->SYSCALL_SECOND;
+	ret->third = r->SYSCALL_THIRD;
+	ret->fifth = r->SYSCALL_FIFTH;
+	ret->of_32_bits = OF_32_BITS(r);
+}
 
 #endif

@@ -8,6 +8,8 @@
 
 #include "fleet/agent.h"
 #include "fleet/fleet.h"
+#include "fleet/lookout.h"
+#include "fleet/lookouts.h"
 #include "fleet/resume.h"
 #include "fleet/standby.h"
 #include "run/drive.h"
@@ -15,7 +17,6 @@
 #include "options/options.h"
 #include "scenario/job.h"
 #include "scenario/scenario.h"
-#include "sojourn/clock.h"
 #include "sojourn/finding.h"
 #include "sojourn/log.h"
 #include "sojourn/refuse.h"
@@ -448,13 +449,16 @@ static int run(int argc, char **argv, char **command, const struct fleet_options
 {
 	struct options options;
 	struct scenario *scenario;
+	struct lookouts_settings lookouts;
 	autofree char *error = NULL;
 	int err = scenario_of_command(argc, argv, NULL, &options, &scenario, &error);
 	int status;
 
 	if (err)
 		return fail(err, error, EXIT_USAGE);
-	status = carry_out(&options, scenario, command, fleet);
+	err = lookouts_settle(&options.run.observers, fleet, &lookouts, &error);
+	status = err ? fail(err, error, EXIT_USAGE) : carry_out(&options, scenario, command, fleet);
+	lookouts_clear(&lookouts);
 	scenario_free(scenario);
 	options_clear(&options);
 	return status;
@@ -489,7 +493,8 @@ static int serve_fleet(const struct agent_options *agent)
 		return EXIT_SUCCESS;
 	}
 	if (agent->nats.url) {
-		err = standby_run(agent, &error);
+		err = agent->observers.url_count ? lookout_run(agent, &error)
+						 : standby_run(agent, &error);
 		return err ? fail(err, error, EXIT_DEGRADED) : EXIT_SUCCESS;
 	}
 	if (isatty(STDIN_FILENO))

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "sojourn/cli.h"
 #include "sojourn/log.h"
 
 /* A missing program for QUESTION_ACCEPT needs no warning: the document names the time as inferred. */
@@ -45,8 +44,9 @@ static void say_without_http(const struct plan *plan, const struct observe_optio
 		log_warn("--http: refused here, no streams, statuses and routes are known: %s",
 			 reason);
 	else if (options->tls && plan_missing_tls(plan))
-		log_warn("--tls: refused here, no statuses and routes in TLS are known: %s",
-			 plan_missing_tls(plan));
+		log_warn(
+			"--tls: refused here, no statuses, routes and streams in TLS are known: %s",
+			plan_missing_tls(plan));
 }
 
 /* A source that was requested by name must not be replaced silently. */

@@ -29,53 +29,24 @@ static int parse_exit(int r)
 	return r == -ECANCELED ? EXIT_SUCCESS : EXIT_USAGE;
 }
 
-static int main_observe(int argc, char **argv)
+/* Run a command that observes; argv[0] is its name. */
+static int start(int argc, char **argv,
+		 int (*parse)(int argc, char **argv, struct observe_options *ret_options))
 {
+	static char program[32];
 	struct observe_options options;
-	int r = options_parse_observe(argc, argv, &options);
+	int r = parse(argc, argv, &options);
 
 	if (r < 0)
 		return parse_exit(r);
-	log_open("sojourn observe", options.debug);
-	return observe(&options);
-}
-
-static int main_live(int argc, char **argv)
-{
-	struct observe_options options;
-	int r = options_parse_live(argc, argv, &options);
-
-	if (r < 0)
-		return parse_exit(r);
-	log_open("sojourn live", false);
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+	snprintf(program, sizeof(program), "sojourn %s", argv[0]);
+	log_open(program, options.debug);
+	if (options.live && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
 		log_error("standard input and output must be a terminal: 'sojourn observe "
 			  "--interval 1s' prints lines");
 		return EXIT_FAILURE;
 	}
 	return options.replay ? replay(options.replay, options.wait_floor_ns) : observe(&options);
-}
-
-static int main_record(int argc, char **argv)
-{
-	struct observe_options options;
-	int r = options_parse_record(argc, argv, &options);
-
-	if (r < 0)
-		return parse_exit(r);
-	log_open("sojourn record", options.debug);
-	return observe(&options);
-}
-
-static int main_serve(int argc, char **argv)
-{
-	struct observe_options options;
-	int r = options_parse_serve(argc, argv, &options);
-
-	if (r < 0)
-		return parse_exit(r);
-	log_open("sojourn serve", false);
-	return observe(&options);
 }
 
 static int probe_exit(const struct plan *plan)
@@ -172,18 +143,22 @@ static int main_version(int argc, char **argv)
 
 static const struct {
 	const char *name;
-	int (*run)(int argc, char **argv);
 	const char *help;
+	int (*run)(int argc, char **argv);
+	/* Of one that observes, instead of @run. */
+	int (*parse)(int argc, char **argv, struct observe_options *ret_options);
 } commands[] = {
-	{"observe", main_observe, "time the requests of services on this host"},
-	{"live", main_live, "the same on the terminal, renewed every second"},
-	{"serve", main_serve, "the same over HTTP: metrics, a page, run documents"},
-	{"record", main_record, "the same into a file that survives a crash"},
-	{"doctor", doctor_main, "say what is running out on this host, and what to do"},
-	{"report", report_main, "print run documents as a report"},
-	{"probe", main_probe, "say what this kernel allows to be measured, and what it costs"},
-	{"drive", main_drive, "make load: sojourn-drive"},
-	{"version", main_version, "print the version"},
+	{"observe", "time the requests of services on this host", .parse = options_parse_observe},
+	{"live", "the same on the terminal, renewed every second", .parse = options_parse_live},
+	{"serve", "the same over HTTP: metrics, a page, run documents",
+	 .parse = options_parse_serve},
+	{"record", "the same into a file that survives a crash", .parse = options_parse_record},
+	{"doctor", "say what is running out on this host, and what to do", .run = doctor_main},
+	{"report", "print run documents as a report", .run = report_main},
+	{"probe", "say what this kernel allows to be measured, and what it costs",
+	 .run = main_probe},
+	{"drive", "make load: sojourn-drive", .run = main_drive},
+	{"version", "print the version", .run = main_version},
 };
 
 static int usage(FILE *file, int exit_code)
@@ -208,7 +183,8 @@ static int run_command(int argc, char **argv)
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		if (!strcmp(argv[0], commands[i].name))
-			return commands[i].run(argc, argv);
+			return commands[i].parse ? start(argc, argv, commands[i].parse)
+						 : commands[i].run(argc, argv);
 		suggest_try(&suggestion, argv[0], strlen(argv[0]), commands[i].name);
 	}
 	if (*argv[0] == '-')
@@ -244,7 +220,7 @@ static int run(int argc, char **argv)
 {
 	log_open("sojourn", false);
 	if (argc < 2 && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
-		return main_live(1, (char *[]){"live", NULL});
+		return run_command(1, (char *[]){"live", NULL});
 	if (argc < 2)
 		return usage(stderr, EXIT_USAGE);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))

@@ -32,7 +32,6 @@
 #include "sojourn/clock.h"
 #include "sojourn/log.h"
 #include "sojourn/report.h"
-#include "sojourn/units.h"
 
 /* Services that may start while we observe, besides the existing ones. */
 #define SPARE_SERVICES 32
@@ -401,6 +400,7 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 		.http = !plan_missing_http(&o->plan),
 		.tls = !plan_missing_tls(&o->plan),
 		.route_rows = plan_missing_http(&o->plan) ? 0 : o->options->route_rows,
+		.propose = !plan_missing_http(&o->plan) && o->options->propose_routes,
 		.listener_depths = !o->options->no_doctor,
 		.depth_at_accept = plan_depth(&o->plan) == PLAN_DEPTH_ACCEPTED,
 		.ring_bytes = o->options->samples ? ring_bytes(o->options) : 0,
@@ -578,7 +578,7 @@ static int open_outputs(struct observation *o)
 		.sinks = o->outputs.list,
 		.model = o->model,
 		.command = o->options->command,
-		.point_ns = model_point_interval_ns(o->model),
+		.point_ns = MODEL_POINT_NS,
 		.point = point,
 		.point_context = o->model,
 	};

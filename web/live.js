@@ -453,13 +453,13 @@ function drawStatuses(service) {
 function drawRoutes(service) {
 	const {routes} = service;
 	if (!routes) return;
-	const shown = routes.list.filter((route) => route.count);
+	const shown = routes.list.filter((route) => route.count).sort((a, b) => b.service.sum_ns - a.service.sum_ns || b.count - a.count);
 	const unknown = Object.entries(routes.not_known).filter(([, n]) => n);
 	detail.statuses.append(element("h3", {}, "Responses by route, since the observation began"),
-		table(["route", "responses", "4xx", "5xx", "service mean", "service p99"], [
+		table(["route", "responses", "4xx", "5xx", "service mean", "service p50", "service p99"], [
 			...shown.map(({route, count: n, status, service: stage}) => [route, count(n), count(status["4xx"]), count(status["5xx"]),
-				...[stage.mean_ns, stage.p99_ns].map((ns) => stage.count ? time(ns) : "–")]),
-			...unknown.map(([reason, n]) => [`not known: ${reason}`, count(n), "–", "–", "–", "–"])]));
+				...[stage.mean_ns, stage.p50_ns, stage.p99_ns].map((ns) => stage.count ? time(ns) : "–")]),
+			...unknown.map(([reason, n]) => [`not known: ${reason}`, count(n), "–", "–", "–", "–", "–"])]));
 }
 
 function many(number, one, more) {

@@ -44,6 +44,12 @@ function driverTiles(run) {
 	return tiles;
 }
 
+// Return the seconds from the first to the last request of a service, or else those of the whole period.
+function spanOf(run, service) {
+	const span = (service.last_message_ns - service.first_message_ns) / 1e9;
+	return service.first_message_ns && span > 0 ? span : run.duration_ns / 1e9;
+}
+
 function serviceTiles(run, service) {
 	const index = run.services.indexOf(service);
 	const {stages} = service;
@@ -386,23 +392,37 @@ function grpcTable(run, service, i) {
 	return node;
 }
 
-// List the routes that have requests, with the parts of their mean time (--route).
+// List the routes that have requests, those with most time in service first, with the parts of their mean time (--route).
 const ROUTE_STAGES = ["socket_queue", "receive", "service", "respond"];
 
 function routeTable(run, service, i) {
 	const {list, not_known: unknown} = service.routes;
-	const node = element("div", {}, table(["route", "responses", "4xx", "5xx", ...ROUTE_STAGES.map((stage) => `${nameOf(stage)} mean`), "service p99"],
-		list.map((route, k) => [route, k]).filter(([route]) => route.count).map(([route, k]) => {
+	const seconds = spanOf(run, service);
+	const byTime = ([a], [b]) => b.service.sum_ns - a.service.sum_ns || b.count - a.count;
+	const node = element("div", {}, table(["route", "responses", "per second", "4xx", "5xx", "service p50", "service p99", ...ROUTE_STAGES.map((stage) => `${nameOf(stage)} mean`)],
+		list.map((route, k) => [route, k]).filter(([route]) => route.count).sort(byTime).map(([route, k]) => {
 			const at = (member, value, shown) => cell(shown, path(run, `services.${i}.routes.list.${k}.${member}`), value);
 			const timed = (member, value) => (route.service.count ? at(member, value, time(value)) : "–");
 			return [element("td", {class: "text"}, title(run, `${serviceName(service)} · ${route.route}`)), at("count", route.count, count(route.count)),
+				seconds > 0 ? perSecond(route.count / seconds) : "–",
 				...["4xx", "5xx"].map((name) => at(`status.${name}`, route.status[name], count(route.status[name]))),
-				...ROUTE_STAGES.map((stage) => timed(`${stage}.mean_ns`, route[stage].mean_ns)), timed("service.p99_ns", route.service.p99_ns)];
+				...["p50", "p99"].map((p) => timed(`service.${p}_ns`, route.service[`${p}_ns`])),
+				...ROUTE_STAGES.map((stage) => timed(`${stage}.mean_ns`, route[stage].mean_ns))];
 		})));
 	const reasons = Object.entries(unknown).filter(([, n]) => n).map(([reason, n]) => `${reason}: ${count(n)}`);
 	if (reasons.length)
 		node.append(element("p", {}, title(run, `${serviceName(service)}: requests whose route is not known, by reason: ${reasons.join(", ")}`)));
 	return node;
+}
+
+// List the proposed routes (--propose-routes).
+function proposalTable(run, service, i) {
+	const {requests, paths, list} = service.proposed;
+	const of = `a sample of ${count(paths)} of ${count(requests)} requests of HTTP/1 in clear text that match no route`;
+	if (!list.length) return element("p", {}, title(run, `${serviceName(service)}: no route is proposed, by ${of}`));
+	return element("div", {}, element("p", {}, title(run, `${serviceName(service)}: proposed routes, by ${of}`)),
+		table(["--route", "paths", "about"], list.map((proposal, k) => [element("td", {class: "text"}, proposal.route),
+			cell(count(proposal.paths), path(run, `services.${i}.proposed.list.${k}.paths`), proposal.paths), percent(proposal.paths / paths)])));
 }
 
 function serviceSection() {
@@ -416,6 +436,7 @@ function serviceSection() {
 			if (service.responses) node.append(statusTable(run, service, i));
 			if (service.grpc) node.append(grpcTable(run, service, i));
 			if (service.routes) node.append(routeTable(run, service, i));
+			if (service.proposed) node.append(proposalTable(run, service, i));
 			if ((service.listeners || []).length) node.append(listenerTable(run, service, i));
 			if (service.http2 && service.http2.streams) node.append(streamsTable(run, service, i));
 		});

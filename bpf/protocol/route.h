@@ -16,16 +16,10 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
-/* User space fills it before the programs are attached. */
-struct route_places_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1); /* ROUTE_PLACES with --route, set before load */
-	__type(key, __u32);
-	__type(value, struct route_place);
-};
+#include "array.h"
 
-extern struct route_places_map route_places SEC(".maps");
+/* With --route it has ROUTE_PLACES entries. User space fills it before the programs are attached. */
+DECLARE_ARRAY(route_places, struct route_place, 1, BPF_F_MMAPABLE);
 
 #define ROUTE_PLACE(index) ((struct route_place *)bpf_map_lookup_elem(&route_places, &(index)))
 #endif

@@ -65,6 +65,19 @@ static __always_inline __u32 unread_bytes(const struct sock *sk)
 }
 
 /*
+ * Return the sequence number after the last byte read. A FIN has one, too, which a read takes along
+ * if the FIN came with its bytes.
+ */
+static __always_inline __u32 read_end(const struct sock *sk)
+{
+	__u32 copied_seq = TCP_FIELD(sk, copied_seq);
+	int state = sk->__sk_common.skc_state;
+	bool finished = state == TCP_CLOSE_WAIT || state == TCP_LAST_ACK || state == TCP_CLOSING;
+
+	return finished && copied_seq == TCP_FIELD(sk, rcv_nxt) ? copied_seq - 1 : copied_seq;
+}
+
+/*
  * Replace the older entry. A program that reads it meanwhile finds no range, or the same one twice.
  */
 static __always_inline void arrival_first(const struct sock *sk, struct conn *c, __u64 range)

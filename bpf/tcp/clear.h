@@ -5,8 +5,11 @@
  * each other, usually in the handshake, without a look into OpenSSL's structures. Text is looked at where it is. A
  * request's route and its response's status are kept until the response passes the socket, and nothing else.
  *
- * Functions are not inline, as those of status.h: clear.bpf.c. Neighbours: status.h and route.h, which look at the
- * text; tls.h, which finds exchanges by records.
+ * If the text is HTTP/2 its streams are exchanges, followed as those in clear text are (streams.h). Probes cannot reach
+ * storage of sockets, so the state of such a connection is in a hash by process and OpenSSL's connection.
+ *
+ * Functions are not inline, as those of status.h: clear.bpf.c, clear_streams.bpf.c. Neighbours: status.h and route.h,
+ * which look at the text; tls.h, which finds exchanges by records.
  */
 #ifndef BPF_TCP_CLEAR_H
 #define BPF_TCP_CLEAR_H
@@ -18,8 +21,10 @@
 struct clear_call {
 	__u64 ssl; /* OpenSSL's connection: a number for us */
 	__u64 text;
-	__u64 length; /* of SSL_read_ex(): where the length is written to */
-	__u64 kind;   /* enum clear_kind */
+	__u64 length; /* of the buffer or of the text */
+	__u64 taken;  /* of SSL_read_ex() and SSL_write_ex(): where the length is written to */
+	__u32 kind;   /* enum clear_kind */
+	__u32 reads;  /* of the socket, during the call */
 };
 
 /* OpenSSL's connection of a process. Another one may get the same address later. */
@@ -36,13 +41,74 @@ struct clear_socket {
 	__u32 pad;
 };
 
+/* A handshake may end while a reset arrives on another CPU: the second of both frees struct clear_streams. */
+enum clear_end {
+	CLEAR_SHOOK = 1 << 0,  /* the handshake has ended */
+	CLEAR_CLOSED = 1 << 1, /* the connection has */
+};
+
 struct clear_conn {
 	struct clear_socket socket;
+	__u64 arrival_ns; /* of the text that is read next; 0: not known */
+	struct flow flow; /* with config.ring_bytes */
+	__u32 service;
 	__s32 answer; /* status of the response that was handed over; STATUS_UNKNOWN after one use */
 	__u8 route;   /* of the request that was read last, likewise ROUTE_TLS */
 	__u8 asked;   /* its final response was not handed over yet */
 	__u8 pad[2];
+	__u32 ends; /* enum clear_end */
 	struct route_look look;
+};
+
+/* With the socket: its connection of OpenSSL. */
+struct clear_owner {
+	struct clear_key key;
+	struct clear_socket socket;
+};
+
+/* The uses of a struct clear_streams, as bits. The last user frees it. */
+enum clear_working {
+	CLEAR_WALKING = 1 << 0, /* text is looked at */
+	CLEAR_OVER = 1 << 1,	/* the connection is over */
+};
+
+/* How many records are kept that were read at once, and whose text was not taken yet. */
+#define CLEAR_RECORDS 64 /* a power of 2 */
+
+struct clear_record {
+	__u64 arrival_ns; /* of the last byte; 0: not known */
+	__u32 length;
+	__u32 pad;
+};
+
+/* The client's records, to know which text came when (clear_records.bpf.c). */
+struct clear_records {
+	struct bytes bytes; /* of the current read */
+	struct clear_record all[CLEAR_RECORDS];
+	__u32 next;	/* number of records read so far */
+	__u32 taken;	/* of these, the number whose text was taken */
+	__u32 text;	/* bytes taken of the text of the first of the others */
+	__u32 excess;	/* bytes of a record that are no text; 0: not known yet */
+	__u32 left;	/* bytes of the current record that were not read yet */
+	__u32 length;	/* of that record */
+	__u32 count;	/* bytes of the current read that are left */
+	__u32 end;	/* sequence number after them */
+	__u8 header[8]; /* of a record */
+	__u8 have;	/* bytes of it */
+	__u8 lost; /* the bytes are no records, or there were too many: not known until the next call */
+	__u8 pad[6];
+};
+
+/* A connection with HTTP/2, or perhaps with it: streams.h follows its text. */
+struct clear_streams {
+	struct http2_conn conn;
+	struct clear_key key;
+	struct clear_socket socket;
+	__u32 working; /* enum clear_working */
+	__u32 preface; /* bytes of the client's preface that were read */
+	__u32 hidden;  /* what counts the connection if it is not followed; 0: it is counted */
+	__u32 pad;
+	struct clear_records records;
 };
 
 struct clear_calls_map {
@@ -66,11 +132,54 @@ struct clear_sockets_map {
 	__type(value, struct clear_key);
 };
 
+struct clear_owners_map {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct clear_owner);
+};
+
+/* Not of the kind that drops the oldest entry: text would be missed unnoticed. */
+struct clear_streams_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, struct clear_key);
+	__type(value, struct clear_streams);
+};
+
 extern struct clear_calls_map clear_calls SEC(".maps");
 extern struct clear_conns_map clear_conns SEC(".maps");
 extern struct clear_sockets_map clear_sockets SEC(".maps");
-/* A state of zeros, for which the stack has no room. */
+extern struct clear_owners_map clear_owners SEC(".maps");
+extern struct clear_streams_map clear_streams SEC(".maps");
+/* States of zeros, for which the stack has no room. */
 extern __u64 clear_nothing[sizeof(struct clear_conn) / sizeof(__u64)];
+extern __u64 clear_streams_nothing[sizeof(struct clear_streams) / sizeof(__u64)];
+
+static __always_inline struct clear_key clear_key_of(__u64 ssl)
+{
+	return (struct clear_key){.ssl = ssl, .process = bpf_get_current_pid_tgid() >> 32};
+}
+
+static __always_inline struct clear_conn *clear_conn_of(__u64 ssl)
+{
+	struct clear_key key = clear_key_of(ssl);
+
+	return bpf_map_lookup_elem(&clear_conns, &key);
+}
+
+static __always_inline struct clear_call *clear_call_now(void)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+
+	return bpf_map_lookup_elem(&clear_calls, &thread);
+}
+
+static __always_inline bool clear_is_same(const struct clear_socket *a,
+					  const struct clear_socket *b)
+{
+	return a->established_ns == b->established_ns && a->flow_hash == b->flow_hash;
+}
 
 /* Return whether the socket passes records. TLS in the kernel takes plain text. */
 static __always_inline bool clear_is_needed(const struct conn *c)
@@ -86,5 +195,26 @@ int clear_answer(const struct conn *c);
 
 /* Return the route of the request that they answer, once; ROUTE_TLS: it is not known. */
 int clear_route(const struct conn *c);
+
+/*
+ * The handshake has ended, and HTTP/2 follows, or perhaps does. Return 1 if the text will show it. Otherwise the
+ * caller has to add to @counter.
+ */
+int clear_hides(__u32 service, __u32 counter);
+
+/* Follow @length bytes of text that were read, or handed over. Return 0. */
+int clear_streams_read(struct clear_streams *t, __u64 text, __u32 length, __u64 arrival_ns);
+int clear_streams_wrote(struct clear_streams *t, __u64 text, __u32 length);
+
+/* A call has read @count bytes up to @end from the socket, as its @first ones or not. Return 0. */
+int clear_records_read(struct clear_records *r, struct conn *c, __u32 count, __u32 end, int first);
+/*
+ * A call has got @length bytes of text, of @asked at most. Return when their record was complete; 0: not
+ * known.
+ */
+__u64 clear_records_taken(struct clear_records *r, __u32 length, __u32 asked);
+
+/* The connection is over. Free its state, unless text is looked at: that frees it then. Return 0. */
+int clear_streams_over(struct clear_streams *t);
 
 #endif

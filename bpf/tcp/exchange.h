@@ -53,19 +53,6 @@ static __always_inline bool pipelined(const struct sock *sk, const struct arriva
 	return arrival->write_seq != TCP_FIELD(sk, write_seq);
 }
 
-/*
- * Return the sequence number after the last byte read. A FIN has one, too, which a read takes along
- * if the FIN came with its bytes.
- */
-static __always_inline __u32 read_end(const struct sock *sk)
-{
-	__u32 copied_seq = TCP_FIELD(sk, copied_seq);
-	int state = sk->__sk_common.skc_state;
-	bool finished = state == TCP_CLOSE_WAIT || state == TCP_LAST_ACK || state == TCP_CLOSING;
-
-	return finished && copied_seq == TCP_FIELD(sk, rcv_nxt) ? copied_seq - 1 : copied_seq;
-}
-
 /* A read has returned bytes. */
 struct reading {
 	const struct sock *sk;
@@ -232,7 +219,9 @@ static __always_inline void exchange_read(const struct sock *sk, struct conn *c,
 		r.accepted_ns = c->start_ns; /* set by an earlier write or handshake */
 	r.end = read_end(sk);
 	reading_goes_on(&r, c);
-	if (!(c->marks & MARK_SETTLED) && !read_message(&r, c, http)) {
+	/* Nothing is said after the server's FIN: a server that lingers throws away the rest, unseen. */
+	if (!(c->marks & MARK_SETTLED) && !(c->flags & CONN_WRITES_OVER) &&
+	    !read_message(&r, c, http)) {
 		if (http && c->marks & MARK_MULTIPLEXED)
 			read_streams(&r, c, http2_of(sk));
 		return;

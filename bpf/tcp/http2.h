@@ -56,6 +56,12 @@ struct http2_conn {
 	__u32 open;    /* open streams */
 	__u32 last;    /* with HTTP2_LEAVING: streams above are not served */
 	__u32 flags;   /* enum http2_flag */
+	__u32 pad;
+};
+
+/* Of a connection in clear text. In TLS the arrivals are not kept by sequence numbers (clear.h). */
+struct http2_stored {
+	struct http2_conn conn;
 	struct http2_arrivals arrivals;
 };
 
@@ -63,7 +69,7 @@ struct http2_conns_map {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct http2_conn);
+	__type(value, struct http2_stored);
 };
 
 /* [connection's number and stream's identifier] */

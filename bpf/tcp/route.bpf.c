@@ -37,15 +37,31 @@ static __always_inline bool look_fill(struct route_look *l)
 	return true;
 }
 
+/* Keep the byte that was the next one of the path. @before: bytes of the path before it. */
+static __always_inline void look_keep(struct route_look *l, __u32 before, __u8 byte)
+{
+	if (l->line.path.places == before)
+		return;
+	barrier_var(before);
+	if (before >= ROUTE_PATH_BYTES)
+		return;
+	/* The first one is "/" even if the target lacks it. */
+	l->path[before] = before ? byte : '/';
+}
+
 /* The context of the loops is on the stack. */
 static long line_step(__u32 i, struct route_look **look)
 {
 	struct route_look *l = *look;
-	__u32 at = l->at;
+	__u32 at = l->at, before = l->line.path.places;
+	__u8 byte;
 
 	if (at >= l->have)
 		return !look_fill(l);
-	request_byte(&l->line, l->chunk[at & (ROUTE_CHUNK - 1)]);
+	byte = l->chunk[at & (ROUTE_CHUNK - 1)];
+	request_byte(&l->line, byte);
+	if (config.propose && l->keeps)
+		look_keep(l, before, byte);
 	l->at = at + 1;
 	return l->line.stage >= REQUEST_OVER;
 }
@@ -111,14 +127,60 @@ __noinline int route_in(struct route_look *look, int first)
 	return look->left ? ROUTE_UNSEEN : ROUTE_CUT;
 }
 
+/*
+ * Return the place in the sample for the path of another one of @requests, or ROUTE_PATHS: it is left out.
+ */
+static __always_inline __u32 path_place(__u64 requests)
+{
+	if (requests < ROUTE_PATHS)
+		return requests;
+	if (requests >= ~0U)
+		requests = ~0U - 1;
+	return (bpf_get_prandom_u32() * (requests + 1)) >> 32;
+}
+
+/* Put the path of a request without a route into the sample of @service. */
+__noinline int route_sample(const struct route_look *look, __u32 service)
+{
+	__u32 index = service_index(service), turn, place, length;
+	struct route_paths *paths;
+	struct route_path *path;
+
+	if (!look || !slot_of(service))
+		return 0;
+	paths = bpf_map_lookup_elem(&route_paths, &index);
+	if (!paths)
+		return 0;
+	place = path_place(__sync_fetch_and_add(&paths->requests, 1));
+	if (place >= ROUTE_PATHS)
+		return 0;
+	barrier_var(place); /* or the mask is left out, and the verifier sees no bound */
+	path = &paths->list[place & (ROUTE_PATHS - 1)];
+	turn = PLAIN(&path->turn);
+	/* Another CPU may be writing it: then that path stays. */
+	if (turn & 1 || __sync_val_compare_and_swap(&path->turn, turn, turn + 1) != turn)
+		return 0;
+	length = look->line.path.places;
+	path->whole = length <= ROUTE_PATH_BYTES;
+	path->length = length < ROUTE_PATH_BYTES ? length : ROUTE_PATH_BYTES;
+	__builtin_memcpy(path->text, look->path, ROUTE_PATH_BYTES);
+	__sync_fetch_and_add(&path->turn, 1);
+	return 0;
+}
+
 __noinline int route_read(struct route_look *look, struct conn *c, __u32 count, int first)
 {
 	if (!look || !c)
 		return 0;
 	look->left = count;
 	look->skip = c->route_skip;
+	look->keeps = config.propose;
 	bytes_begin(&look->bytes, count);
 	c->route = route_in(look, first);
+	/* A target without a path has no route that could be proposed. */
+	if (config.propose && c->route == ROUTE_FIRST + config.route_rows - 1 &&
+	    look->line.path.places)
+		route_sample(look, c->service);
 	return 0;
 }
 

@@ -28,6 +28,9 @@ int route_read(struct route_look *look, struct conn *c, __u32 count, int first);
  */
 int route_in(struct route_look *look, int first);
 
+/* Put the path of @look, which has no route, into the sample of @service (--propose-routes). */
+int route_sample(const struct route_look *look, __u32 service);
+
 /* Count the response that has begun, of which status_answered() of status.h counts the status. */
 int route_answered(struct conn *c, int status);
 

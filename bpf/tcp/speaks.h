@@ -140,7 +140,7 @@ static __always_inline bool is_frame(const __u8 *f)
 
 /* ---- changes of a connection's protocol ---- */
 
-/* From now on reads and writes are no exchanges, nor is the message under way. */
+/* From now on reads and writes are no exchanges, nor is the message under way. @counter may be COUNTER_COUNT: none. */
 static __always_inline void becomes_opaque(const struct sock *sk, struct conn *c,
 					   enum counter counter)
 {
@@ -149,7 +149,7 @@ static __always_inline void becomes_opaque(const struct sock *sk, struct conn *c
 	transmit_end(sk, c);
 	c->phase = CONN_IDLE;
 	c->marks = MARK_MULTIPLEXED | MARK_SETTLED | (c->marks & MARK_TLS);
-	if (slot)
+	if (slot && counter < COUNTER_COUNT)
 		count_atomic(slot, counter, 1);
 }
 
@@ -197,6 +197,8 @@ static __always_inline void tls_carried(const struct sock *sk, struct conn *c, s
 
 	if (carries == TLS_CARRIES_HTTP1)
 		c->marks |= MARK_HTTP1;
+	else if (carries == TLS_CARRIES_HIDDEN)
+		becomes_opaque(sk, c, COUNTER_COUNT);
 	else if (carries != TLS_CARRIES_ANY)
 		becomes_opaque(sk, c,
 			       carries == TLS_CARRIES_HTTP2 ? COUNTER_MULTIPLEXED

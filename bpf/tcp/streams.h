@@ -10,7 +10,10 @@
  * A server may answer a stream on one thread while another thread reads that the client has reset it. The hash reuses
  * places at once, so the stream's place may get a new owner in between. Then the times of one stream are wrong.
  *
- * Neighbours: http2.h (state), protocol/http2.h (frames), speaks.h (which connections), streams.bpf.c.
+ * A file that defines STREAMS_OF_TEXT follows plain text of TLS instead, whose bytes have no sequence numbers.
+ *
+ * Neighbours: http2.h (state), protocol/http2.h (frames), speaks.h (which connections), streams.bpf.c,
+ * clear_streams.bpf.c (in TLS).
  */
 #ifndef BPF_TCP_STREAMS_H
 #define BPF_TCP_STREAMS_H
@@ -29,9 +32,16 @@
 /* How many identifiers are tried, from the latest one on, before all streams are searched. */
 #define STREAMS_TRIED 1024
 
-static __always_inline struct http2_conn *http2_of(const void *sk)
+static __always_inline struct http2_stored *http2_stored_of(const void *sk)
 {
 	return bpf_sk_storage_get(&http2_conns, (void *)sk, 0, 0);
+}
+
+static __always_inline struct http2_conn *http2_of(const void *sk)
+{
+	struct http2_stored *stored = http2_stored_of(sk);
+
+	return stored ? &stored->conn : NULL;
 }
 
 static __always_inline __u64 stream_key(const struct http2_conn *h, __u32 id)
@@ -64,13 +74,13 @@ static __always_inline bool stream_take(struct http2_conn *h, __u32 id)
  */
 static __always_inline void streams_arrival(const struct sock *sk, __u64 range)
 {
-	struct http2_conn *h = http2_of(sk);
+	struct http2_stored *stored = http2_stored_of(sk);
 	struct http2_arrivals *a;
 	__u32 place;
 
-	if (!h)
+	if (!stored)
 		return;
-	a = &h->arrivals;
+	a = &stored->arrivals;
 	place = a->next & (HTTP2_ARRIVALS - 1);
 	PLAIN(&a->range[place]) = 0;
 	atomic_order(&a->pad);
@@ -213,7 +223,10 @@ static __always_inline void streams_end(struct http2_conn *h)
 
 struct streams_call {
 	struct http2_conn *h;
-	struct conn *c;
+	union {
+		struct conn *c;
+		__u64 arrival_ns; /* with STREAMS_OF_TEXT: of the text; 0: not known */
+	};
 	struct service_slot *slot;
 	__u64 now;
 	__u64 accepted_ns; /* of the connection; 0: not known, or long ago */
@@ -242,20 +255,28 @@ static __always_inline bool stream_sampled(const struct streams_call *call, __u3
 /* As arrival_of(), among many more; 0: not known. */
 __u64 arrival_among(struct http2_arrivals *a, __u32 seq);
 
-/*
- * Return the arrival of the frame's first byte. Arrivals before the read of the preface are kept
- * with the connection.
- */
-static __always_inline __u64 frame_arrival(struct streams_call *call, const struct http2_way *way)
+#ifdef STREAMS_OF_TEXT
+static __always_inline __u64 byte_arrival(struct streams_call *call, __u32 seq)
+{
+	return call->arrival_ns;
+}
+#else
+/* Arrivals before the read of the preface are kept with the connection. */
+static __always_inline __u64 byte_arrival(struct streams_call *call, __u32 seq)
 {
 	struct arrival arrival;
 
-	if (way->resumed)
-		return way->begun_arrival_ns;
-	arrival.ns = arrival_among(&call->h->arrivals, way->begun_seq);
+	arrival.ns = arrival_among(&((struct http2_stored *)call->h)->arrivals, seq);
 	if (!arrival.ns)
-		arrival_of(call->c, way->begun_seq, &arrival);
+		arrival_of(call->c, seq, &arrival);
 	return arrival.ns;
+}
+#endif
+
+/* Return the arrival of the frame's first byte. */
+static __always_inline __u64 frame_arrival(struct streams_call *call, const struct http2_way *way)
+{
+	return way->resumed ? way->begun_arrival_ns : byte_arrival(call, way->begun_seq);
 }
 
 /* The client's HEADERS with a new identifier open a stream. */
@@ -558,6 +579,28 @@ static __always_inline bool way_begin(struct http2_way *way, __u32 count, __u32 
 	return !(*said & HTTP2_WRONG);
 }
 
+/* Follow the rest of a read. */
+static __always_inline void streams_walk_read(struct streams_call *call)
+{
+	struct http2_way *way = &call->h->in;
+
+	if (!call->wrong)
+		bpf_loop(STREAMS_STEPS, streams_in_step, call, 0);
+	/* Keep the arrival of a cut header now: it may be overwritten before the next read. */
+	if (way->side.have && way->side.have < way->side.want && !way->resumed)
+		way->begun_arrival_ns = frame_arrival(call, way);
+	if (call->wrong || way->rest)
+		streams_give_up(call);
+}
+
+static __always_inline void streams_walk_write(struct streams_call *call)
+{
+	if (!call->wrong)
+		bpf_loop(STREAMS_STEPS, streams_out_step, call, 0);
+	if (call->wrong || call->h->out.rest)
+		streams_give_up(call);
+}
+
 /* A read has returned @bytes, up to @end. */
 static __always_inline void streams_read(struct streams_call *call, __u32 bytes, __u32 end,
 					 bool visible)
@@ -571,13 +614,7 @@ static __always_inline void streams_read(struct streams_call *call, __u32 bytes,
 		call->wrong = true;
 	if (said & HTTP2_ENDS)
 		client_frame_ends(call, way);
-	if (!call->wrong)
-		bpf_loop(STREAMS_STEPS, streams_in_step, call, 0);
-	/* Keep the arrival of a cut header now: it may be overwritten before the next read. */
-	if (way->side.have && way->side.have < way->side.want && !way->resumed)
-		way->begun_arrival_ns = frame_arrival(call, way);
-	if (call->wrong || way->rest)
-		streams_give_up(call);
+	streams_walk_read(call);
 }
 
 static __always_inline void streams_write(struct streams_call *call, __u32 bytes, __u32 end)
@@ -591,28 +628,31 @@ static __always_inline void streams_write(struct streams_call *call, __u32 bytes
 		call->wrong = true;
 	if (said & HTTP2_ENDS)
 		server_frame_ends(call, way);
-	if (!call->wrong)
-		bpf_loop(STREAMS_STEPS, streams_out_step, call, 0);
-	if (call->wrong || way->rest)
-		streams_give_up(call);
+	streams_walk_write(call);
 	call->c->last_write_ns = call->now;
 }
 
 /* ---- which connections ---- */
 
+static __always_inline void http2_init(struct http2_conn *h, __u32 service, __u32 flow_hash)
+{
+	h->number = __sync_fetch_and_add(&http2_next, 1);
+	h->service = service;
+	h->flow_hash = flow_hash;
+	h->in.side.by_client = true;
+	h->in.side.followed = config.route_rows != 0;
+}
+
 /* NULL: the kernel has no memory. */
 static __always_inline struct http2_conn *http2_new(const struct sock *sk, struct conn *c)
 {
-	struct http2_conn *h =
+	struct http2_stored *stored =
 		bpf_sk_storage_get(&http2_conns, (void *)sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	struct http2_conn *h = stored ? &stored->conn : NULL;
 
 	if (!h)
 		return NULL;
-	h->number = __sync_fetch_and_add(&http2_next, 1);
-	h->service = c->service;
-	h->flow_hash = c->flow_hash;
-	h->in.side.by_client = true;
-	h->in.side.followed = config.route_rows != 0;
+	http2_init(h, c->service, c->flow_hash);
 	if (config.ring_bytes)
 		flow_of(&sk->__sk_common, sk->__sk_common.skc_num, &h->flow);
 	return h;

@@ -10,6 +10,8 @@
 #include <linux/types.h>
 #include <bpf/bpf_helpers.h>
 
+#include "array.h"
+
 /* The bytes that a system call has read or written, from the next one on (bytes.h). */
 struct bytes {
 	__u64 at;      /* address of the next byte */
@@ -121,12 +123,7 @@ struct talks_by_address_map {
 	__type(value, struct talk);
 };
 
-struct tickets_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* set before load */
-	__type(key, __u32);
-	__type(value, struct tickets);
-};
+DECLARE_ARRAY(tickets, struct tickets, 1, 0);
 
 /* State of a read whose requests are counted (batch.h), one per CPU. */
 #define BATCH_CHUNK 64
@@ -149,7 +146,6 @@ struct batches_map {
 extern struct batches_map batches SEC(".maps");
 extern struct talks_map talks SEC(".maps");
 extern struct talks_by_address_map talks_by_address SEC(".maps");
-extern struct tickets_map tickets SEC(".maps");
 
 /* A struct talk of zeros, which is too large for the stack. */
 extern __u64 talk_nothing[sizeof(struct talk) / sizeof(__u64)];

@@ -4,6 +4,7 @@
 /* bpf_loop() exists on all kernels where TLS is followed (WALK_FOLLOWS of walk.h). */
 #define WALK_CALLS
 
+#include "clear.h"
 #include "tls.h"
 
 /* Limits of one read or write: 64 records are 1 MiB; a hello has about 20 fields. */
@@ -445,6 +446,18 @@ __noinline int tls_walk_wrote(struct talk *t)
 	return !(t->flags & TLS_LOST) && w->at == w->count;
 }
 
+/* Return @carries, or that the plain text will show it. */
+static __always_inline int tls_shown(int carries, __u32 service)
+{
+	if (!config.tls)
+		return carries;
+	if (carries == TLS_CARRIES_HTTP2 && clear_hides(service, COUNTER_MULTIPLEXED))
+		return TLS_CARRIES_HIDDEN;
+	if (carries == TLS_CARRIES_UNKNOWN && clear_hides(service, COUNTER_TLS_UNKNOWN))
+		return TLS_CARRIES_HIDDEN;
+	return carries;
+}
+
 __noinline int tls_opened(struct talk *t, __u32 service)
 {
 	if (!t)
@@ -452,5 +465,5 @@ __noinline int tls_opened(struct talk *t, __u32 service)
 	if (t->begun_ns && t->open_ns >= t->begun_ns)
 		span_add(service, SPAN_TLS_HANDSHAKE, t->open_ns - t->begun_ns);
 	t->open_ns = 0;
-	return tls_carries(t);
+	return tls_shown(tls_carries(t), service);
 }

@@ -48,6 +48,7 @@ enum tls_carries {
 	TLS_CARRIES_HTTP1,
 	TLS_CARRIES_HTTP2,
 	TLS_CARRIES_UNKNOWN,
+	TLS_CARRIES_HIDDEN, /* its plain text will show it (clear.h) */
 };
 
 static __always_inline __u32 field_u16(const struct talk_side *s, __u32 at)

@@ -37,8 +37,9 @@ struct engine_result {
 	uint64_t end_ns;      /* last byte of the response read, or failure noticed */
 	uint64_t bytes_in;
 	uint64_t bytes_out;
-	uint32_t streams;   /* allowed by the server per connection; 0: not known */
-	uint8_t grpc;	    /* status of gRPC, plus 1; 0: none */
+	uint32_t streams; /* allowed by the server per connection; 0: not known */
+	uint8_t grpc;	  /* status of gRPC, plus 1; 0: none */
+	uint32_t messages_sent, messages_received; /* of gRPC, whole ones */
 	const char *detail; /* of a failure, for people; a constant, or NULL */
 	int code;	    /* libuv's error code of the call that failed; 0: none did */
 	/*

@@ -108,41 +108,47 @@ static bool parse_host(char *text, struct entry *ret_entry)
 }
 
 /*
- * Take the next entry of the list at *@at, and advance *@at. -ENOENT: the list is empty; -EINVAL
- * with a sentence.
+ * Take the next entry of the list at *@at, and advance *@at. -ENOENT: the list is empty; -EINVAL:
+ * the entry is not valid.
  */
-static int next_entry(const char **at, struct entry *ret_entry, char **ret_error)
+static int next_entry(const char **at, struct entry *ret_entry)
 {
 	size_t length = strcspn(*at, ",");
-	autofree char *text = strndup(*at, length), *work = strndup(*at, length);
+	autofree char *work = strndup(*at, length);
 	char *slash = work ? strchr(work, '/') : NULL;
 
 	if (!**at)
 		return -ENOENT;
-	if (!text || !work)
+	if (!work)
 		return -ENOMEM;
 	*ret_entry = (struct entry){0};
 	*at += length + ((*at)[length] == ',');
-	if (slash ? parse_network(work, slash, ret_entry) : parse_host(work, ret_entry))
-		return 0;
-	return refuse(ret_error,
-		      "--allow: '%s' is neither a network nor a host; write it like 10.0.0.0/8, "
-		      "server:8080 or [::1]:8080",
-		      text);
+	return (slash ? parse_network(work, slash, ret_entry) : parse_host(work, ret_entry))
+		       ? 0
+		       : -EINVAL;
 }
 
-int ceilings_check_list(const char *allow, char **ret_error)
+int ceilings_check_list(const char *option, const char *list, char **ret_error)
 {
+	const char *at = list, *text = list;
 	struct entry entry;
-	int err;
+	int err = 0;
 
-	if (!*allow)
-		return refuse(ret_error, "--allow: '' allows nothing; give a network or a host, "
-					 "e.g. 10.0.0.0/8 or server:8080");
-	do
-		err = next_entry(&allow, &entry, ret_error);
-	while (!err);
-	return err == -ENOENT ? 0 : err;
+	if (!*list)
+		return refuse(ret_error,
+			      "%s: '' names nothing; give a network or a host, e.g. 10.0.0.0/8 or "
+			      "server:8080",
+			      option);
+	while (!err) {
+		text = at;
+		err = next_entry(&at, &entry);
+	}
+	if (err != -EINVAL)
+		return err == -ENOENT ? 0 : err;
+	return refuse(ret_error,
+		      "%s: '%.*s' is neither a network nor a host; write it like 10.0.0.0/8, "
+		      "server:8080 or [::1]:8080",
+		      option, (int)strcspn(text, ","), text);
 }
 
 static bool is_inside(const struct entry *entry, const struct address *address)
@@ -197,10 +203,19 @@ static bool is_allowed(const char *allow, const struct target *target,
 {
 	struct entry entry;
 
-	while (!next_entry(&allow, &entry, &(char *){NULL}))
+	while (!next_entry(&allow, &entry))
 		if (address ? matches(&entry, target, address) : is_named(&entry, target))
 			return true;
 	return false;
+}
+
+bool ceilings_list_has(const char *list, const char *host, uint16_t port,
+		       const struct sockaddr *address)
+{
+	const struct target target = {.host = (char *)host, .port = port};
+	const struct address bytes = address_of(address);
+
+	return is_allowed(list, &target, NULL) || is_allowed(list, &target, &bytes);
 }
 
 static int refuse_target(const struct ceilings *ceilings, const struct target *target,

@@ -18,8 +18,14 @@ struct ceilings {
 	uint64_t duration_ns; /* including warm-up and cool-down */
 };
 
-/* Check the list of --allow. -EINVAL with a sentence in @ret_error. */
-int ceilings_check_list(const char *allow, char **ret_error);
+/* Check the list of @option, like that of --allow. -EINVAL with a sentence in @ret_error. */
+int ceilings_check_list(const char *option, const char *list, char **ret_error);
+
+struct sockaddr;
+
+/* Return whether a checked list has this host or its address (IPv4 or IPv6). @port: host order. */
+bool ceilings_list_has(const char *list, const char *host, uint16_t port,
+		       const struct sockaddr *address);
 
 /*
  * Under a limit of rate or connections, allow one agent per user and host, as each of several would

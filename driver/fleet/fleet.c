@@ -396,10 +396,11 @@ static void measure(struct fleet *fleet)
 static int open_observers(struct fleet *fleet, char **ret_error)
 {
 	struct observer_patience patience = {.is_over = is_interrupted, .user = fleet};
+	struct drive_rows rows;
 	int err;
 
-	err = observers_new(&fleet->run->observers, fleet->scenario->steps[0].target.port, patience,
-			    &fleet->observers);
+	scenario_rows(fleet->scenario, &rows);
+	err = observers_new(&fleet->run->observers, &rows, patience, &fleet->observers, ret_error);
 	if (!err && fleet->observers && fleet->load->warmup_ns)
 		err = observers_rehearse(fleet->observers, ret_error);
 	return err;

@@ -20,8 +20,6 @@
 #define LOST_AFTER_NS	  (5 * NSEC_PER_SEC)
 #define LOST_AFTER_MIN_NS NSEC_PER_SEC /* an agent sends two beats a second */
 
-#define GATHER_NS (5 * NSEC_PER_SEC)
-
 #define GATHER_MIN_NS	(100 * NSEC_PER_MSEC)
 #define CREDENTIALS_MAX (64U << 10)
 
@@ -144,7 +142,13 @@ static int apply_allow(void *target, const char *value, char **ret_error)
 	struct agent_options *options = target;
 
 	options->ceilings.allow = value;
-	return ceilings_check_list(value, ret_error);
+	return ceilings_check_list("--allow", value, ret_error);
+}
+
+static int apply_sees(void *target, const char *value, char **ret_error)
+{
+	((struct agent_options *)target)->sees = value;
+	return ceilings_check_list("--sees", value, ret_error);
 }
 
 static int apply_fleet(void *target, const char *value, char **ret_error)
@@ -160,12 +164,12 @@ static const char *set_name(void *name, const char *value)
 	return NULL;
 }
 
-static int apply_credentials(void *login, const char *value, char **ret_error)
+static int read_login(const char *option, const char *value, struct nats_login *login,
+		      char **ret_error)
 {
 	autofree char *text = NULL, *wrong = NULL;
 	size_t length;
-	int err =
-		option_read_file("credentials", value, CREDENTIALS_MAX, &text, &length, ret_error);
+	int err = option_read_file(option, value, CREDENTIALS_MAX, &text, &length, ret_error);
 
 	if (err)
 		return err;
@@ -173,8 +177,13 @@ static int apply_credentials(void *login, const char *value, char **ret_error)
 	err = nats_login_parse(text, length, login, &wrong);
 	explicit_bzero(text, length);
 	return err && wrong
-		       ? refuse(ret_error, "--credentials: '%s' cannot be used: %s", value, wrong)
+		       ? refuse(ret_error, "--%s: '%s' cannot be used: %s", option, value, wrong)
 		       : err;
+}
+
+static int apply_credentials(void *login, const char *value, char **ret_error)
+{
+	return read_login("credentials", value, login, ret_error);
 }
 
 /* clang-format off */
@@ -219,6 +228,21 @@ static const struct cli_option waiting_rows[] = {
 	{"help", 'h', NULL, "print this help", CLI_FLAG, AGENT_AT(help)},
 };
 
+static const struct cli_option beside_rows[] = {
+	{"observer", 0, "URL",
+	 "with --fleet: carry no load, but pass runs' phases on to the observer at URL "
+	 "(sojourn serve; 9180, http://127.0.0.1:9180 or https:), if it sees their targets",
+	 CLI_APPLY, AGENT_AT(observers), .apply = option_apply_observer},
+	{"observer-token-file", 0, "FILE",
+	 "show it the bearer token that is FILE's first line (default: that in SOJOURN_OBSERVER_TOKEN, if any)",
+	 CLI_APPLY, AGENT_AT(observers), .apply = option_apply_observer_token},
+	{"observer-ca", 0, "FILE", "its certificate must come from an authority in FILE (PEM)", CLI_APPLY,
+	 AGENT_AT(observers.ca_path), .apply = option_apply_observer_ca},
+	{"sees", 0, "TARGET[,TARGET]",
+	 "targets that it sees beside those at addresses of this host: of pods, or of a balancer before them; as in --allow",
+	 CLI_APPLY, .apply = apply_sees},
+};
+
 static const struct cli_option nats_rows[] = {
 	{"credentials", 0, "FILE",
 	 "show the NATS server the login in FILE: an nkey's seed, a .creds file, USER:PASSWORD, or a token", CLI_APPLY,
@@ -238,12 +262,14 @@ static const struct cli_table fleet_nats_table = {"NATS", nats_rows, ARRAY_SIZE(
 static const struct cli_table agent_table = {"Ceilings", agent_rows, ARRAY_SIZE(agent_rows), 0};
 static const struct cli_table waiting_table = {"Waiting", waiting_rows, ARRAY_SIZE(waiting_rows),
 					       0};
+static const struct cli_table beside_table = {"Beside an observer", beside_rows,
+					      ARRAY_SIZE(beside_rows), 0};
 static const struct cli_table agent_nats_table = {"NATS", nats_rows, ARRAY_SIZE(nats_rows),
 						  offsetof(struct agent_options, nats)};
 static const struct cli_command fleet_command = {.tables = {&fleet_table, &fleet_nats_table},
 						 .getopt = true};
 static const struct cli_command agent_command = {
-	.tables = {&agent_table, &waiting_table, &agent_nats_table}, .getopt = true};
+	.tables = {&agent_table, &waiting_table, &beside_table, &agent_nats_table}, .getopt = true};
 
 void fleet_options_help(FILE *file)
 {
@@ -278,7 +304,8 @@ void agent_options_help(FILE *file)
 	      "Be one member of a fleet: sojourn-drive fleet starts it on each host and speaks to\n"
 	      "it over standard input and output. With --fleet it waits at a NATS server instead,\n"
 	      "for one run after the other. It refuses a plan above its ceilings. With --max-rate\n"
-	      "or --max-connections, one agent of a user runs at a time.\n",
+	      "or --max-connections, one agent of a user runs at a time. With --observer it\n"
+	      "carries no load: it passes runs on to the observer of its host.\n",
 	      file);
 	cli_help_tables(&agent_command, file);
 	fputs("\n"
@@ -287,7 +314,9 @@ void agent_options_help(FILE *file)
 	      "  command=\"sojourn-drive agent --allow 10.0.0.0/8 --max-rate 5k\" ssh-ed25519 "
 	      "...\n"
 	      "  Wait for runs that anybody at the NATS server may start, within the ceilings:\n"
-	      "  $ sojourn-drive agent --fleet nats://nats-host --allow 10.0.0.0/8 --max-rate 5k\n",
+	      "  $ sojourn-drive agent --fleet nats://nats-host --allow 10.0.0.0/8 --max-rate 5k\n"
+	      "  Let runs with --observer fleet find the observer of this host:\n"
+	      "  $ sojourn-drive agent --fleet nats://nats-host --observer 9180\n",
 	      file);
 }
 
@@ -387,7 +416,7 @@ static int settle_waiting(struct fleet_options *options, char **ret_error)
 		return refuse(ret_error, "--members: how many agents to take is missing; write "
 					 "e.g. --members 4");
 	if (!options->gather_ns)
-		options->gather_ns = GATHER_NS;
+		options->gather_ns = FLEET_GATHER_NS;
 	return 0;
 }
 
@@ -458,6 +487,45 @@ void fleet_options_clear(struct fleet_options *options)
 	*options = (struct fleet_options){0};
 }
 
+/* An agent beside an observer carries no load, so no ceiling of load is for it. */
+static int settle_beside(struct agent_options *options, char **ret_error)
+{
+	const struct ceilings *ceilings = &options->ceilings;
+	const char *given = ceilings->rate	    ? "max-rate"
+			    : ceilings->connections ? "max-connections"
+			    : ceilings->duration_ns ? "max-duration"
+			    : options->once	    ? "once"
+						    : NULL;
+
+	if (!options->observers.url_count)
+		return options->sees ? refuse(ret_error, "--sees: it is for agents beside an "
+							 "observer; add --observer 9180")
+				     : option_settle_access(&options->observers, ret_error);
+	if (given)
+		return refuse(ret_error,
+			      "--%s: an agent with --observer carries no load; leave it out, and "
+			      "start another agent for load",
+			      given);
+	if (options->observers.url_count > 1)
+		return refuse(ret_error,
+			      "--observer: '%s' is a second one; start an agent for each",
+			      options->observers.urls[1]);
+	if (!options->nats.url)
+		return refuse(ret_error, "--observer: there is no NATS server, at which runs find "
+					 "it; add --fleet nats://HOST");
+	return option_settle_access(&options->observers, ret_error);
+}
+
+static int refuse_groups(const struct observer_access *access, char **ret_error)
+{
+	if (!access->fleet)
+		return 0;
+	return refuse(ret_error,
+		      "--observer: '%s' is no observer's address; give the observer of this host, "
+		      "like 9180 or http://127.0.0.1:9180",
+		      access->fleet);
+}
+
 int agent_options_parse(int argc, char **argv, struct agent_options *ret_options, char **ret_error)
 {
 	struct agent_options options = {0};
@@ -465,6 +533,10 @@ int agent_options_parse(int argc, char **argv, struct agent_options *ret_options
 
 	if (!err && !options.help)
 		err = check_nats(&options.nats, "--fleet", ret_error);
+	if (!err && !options.help)
+		err = refuse_groups(&options.observers, ret_error);
+	if (!err && !options.help)
+		err = settle_beside(&options, ret_error);
 	if (!err && !options.help && !options.nats.url && (options.once || options.name))
 		err = refuse(ret_error, "--%s: it is for agents that wait; add --fleet nats://HOST",
 			     options.once ? "once" : "name");
@@ -478,7 +550,34 @@ int agent_options_parse(int argc, char **argv, struct agent_options *ret_options
 void agent_options_clear(struct agent_options *options)
 {
 	nats_settings_clear(&options->nats);
+	option_clear_observers(&options->observers);
 	*options = (struct agent_options){0};
+}
+
+/* Of certificates, those of --observer-… are meant. */
+int fleet_options_observers(const struct observer_access *access, struct nats_settings *ret_nats,
+			    char **ret_error)
+{
+	struct nats_settings nats = {.tls = {.ca_path = access->ca_path,
+					     .cert_path = access->cert_path,
+					     .key_path = access->key_path}};
+	const char *given = tls_option_given(&nats.tls);
+	int err = apply_url(&nats, "--observer", access->fleet, ret_error);
+
+	if (!err && access->credentials_path)
+		err = read_login("observer-credentials", access->credentials_path, &nats.login,
+				 ret_error);
+	if (!err && given && !nats.secure)
+		err = refuse(ret_error, "--observer-%s: '%s' may be without TLS; write tls://%s:%u",
+			     given + 2, nats.url, nats.host, nats.port);
+	if (!err && nats.tls.key_path && !nats.tls.cert_path)
+		err = refuse(ret_error, "--observer-key: there is no certificate for it; add "
+					"--observer-cert FILE");
+	if (err)
+		nats_settings_clear(&nats);
+	else
+		*ret_nats = nats;
+	return err;
 }
 
 /* ---- the command of a member ---- */

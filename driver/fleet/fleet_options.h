@@ -13,8 +13,13 @@
 
 #include "ceilings.h"
 #include "nats/nats.h"
+#include "run/observer.h"
+#include "sojourn/clock.h"
 
 #define FLEET_HOSTS_MAX 1024U
+
+/* How long to wait for agents over NATS, if nothing else is given. */
+#define FLEET_GATHER_NS (5 * NSEC_PER_SEC)
 
 enum fleet_on_loss {
 	FLEET_LOSS_STOP,
@@ -43,6 +48,8 @@ struct agent_options {
 	struct nats_settings nats; /* without a URL: standard input and output are the channel */
 	const char *name;	   /* NULL: the host's */
 	bool once;
+	struct observer_access observers; /* one URL: it is the agent of this observer */
+	const char *sees; /* "10.0.0.0/8,host:80": targets beside the host's own; NULL: none */
 };
 
 /*
@@ -58,6 +65,10 @@ void fleet_options_help(FILE *file);
 int agent_options_parse(int argc, char **argv, struct agent_options *ret_options, char **ret_error);
 void agent_options_clear(struct agent_options *options);
 void agent_options_help(FILE *file);
+
+/* Settle the NATS server of the observers of a run without one of a fleet. Errors as above. */
+int fleet_options_observers(const struct observer_access *access, struct nats_settings *ret_nats,
+			    char **ret_error);
 
 /*
  * Return one member's command, NULL-terminated: the words of --via with the host in place of

@@ -45,7 +45,7 @@ static int check_count(const char *option, uint64_t value, uint32_t members, cha
 
 static int check_observer(const struct options *options, char **ret_error)
 {
-	if (!options->run.observers.url_count || !options->load.cooldown_ns)
+	if (!observer_is_given(&options->run.observers) || !options->load.cooldown_ns)
 		return 0;
 	return refuse(ret_error,
 		      "--observer: with --cool-down the coordinator does not know to the request "
@@ -240,7 +240,7 @@ int plan_make(const struct options *options, const struct scenario *scenario, ui
 		err = add_scenario(&plan, scenario, ret_error);
 
 	plan.sweep = options->command == COMMAND_SWEEP;
-	plan.pauses = options->run.observers.url_count != 0;
+	plan.pauses = observer_is_given(&options->run.observers);
 	if (!plan.sweep) /* single exchanges of a sweep are not joined */
 		plan.samples = (options->run.samples + members - 1) / members;
 	for (size_t i = 0; i < options->words.use_count && !err; i++)

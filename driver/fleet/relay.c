@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sojourn/cleanup.h"
 
@@ -52,6 +53,18 @@ bool relay_is_name(const char *text)
 	size_t length = text ? strlen(text) : 0;
 
 	return length && length <= RELAY_NAME_MAX && strspn(text, NAME_SIGNS) == length;
+}
+
+void relay_own_name(const char *given, const char *agent, char ret_name[static RELAY_NAME_MAX + 1])
+{
+	*ret_name = '\0';
+	if (given)
+		snprintf(ret_name, RELAY_NAME_MAX + 1, "%s", given);
+	else
+		(void)gethostname(ret_name, RELAY_NAME_MAX);
+	ret_name[RELAY_NAME_MAX] = '\0';
+	if (!relay_is_name(ret_name))
+		snprintf(ret_name, RELAY_NAME_MAX + 1, "agent-%.8s", agent);
 }
 
 /* ---- the pipes ---- */

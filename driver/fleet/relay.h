@@ -95,5 +95,7 @@ json_t *relay_parse(const char *payload, size_t length, const char **ret_body, s
 bool relay_is_key(const char *text);
 /* Return whether @text may name an agent: like a host's name. Takes NULL. */
 bool relay_is_name(const char *text);
+/* Choose the name of @agent: @given, or the host's. */
+void relay_own_name(const char *given, const char *agent, char ret_name[static RELAY_NAME_MAX + 1]);
 
 #endif

@@ -590,16 +590,6 @@ static int open_handles(struct standby *standby)
 	return err ? err : uv_timer_start(&standby->timer, on_step, STEP_MS, STEP_MS);
 }
 
-static void choose_name(struct standby *standby)
-{
-	if (standby->options->name)
-		snprintf(standby->name, sizeof(standby->name), "%s", standby->options->name);
-	else
-		(void)gethostname(standby->name, sizeof(standby->name) - 1);
-	if (!relay_is_name(standby->name))
-		snprintf(standby->name, sizeof(standby->name), "agent-%.8s", standby->agent);
-}
-
 static void on_flushed(uv_timer_t *timer)
 {
 	uv_stop(timer->loop);
@@ -637,7 +627,7 @@ static int serve(struct standby *standby, char **ret_error)
 {
 	int err = secret_make(standby->agent);
 
-	choose_name(standby);
+	relay_own_name(standby->options->name, standby->agent, standby->name);
 	if (!err)
 		err = open_handles(standby);
 	if (!err)

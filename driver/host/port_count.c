@@ -231,8 +231,9 @@ static struct address end_of(uint8_t family, const __be32 *words)
 	return result;
 }
 
-static void count_socket(void *context, const struct inet_diag_msg *m, size_t length)
+static void count_socket(void *context, const void *socket, size_t length)
 {
+	const struct inet_diag_msg *m = socket;
 	struct port_count *count = context;
 	struct address from = end_of(m->idiag_family, m->id.idiag_src);
 	struct address to = end_of(m->idiag_family, m->id.idiag_dst);

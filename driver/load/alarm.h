@@ -3,7 +3,6 @@
 #ifndef DRIVER_LOAD_ALARM_H
 #define DRIVER_LOAD_ALARM_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
 

@@ -347,7 +347,7 @@ void worker_secured(void *user, uint64_t tls_ns)
 	struct worker *worker = user;
 
 	if (worker->recording)
-		stats_record_tls(&worker->stats, tls_ns);
+		histogram_record(&worker->stats.tls, tls_ns);
 }
 
 /*
@@ -470,7 +470,7 @@ enum engine_next worker_done(const struct engine_host *host, uint32_t slot,
 	if (worker->recording && !result->not_yet)
 		record(worker, slot, result);
 	if (worker->recording && worker->paced && !result->not_yet && !is_starved(result))
-		stats_record_delay(&worker->stats, worker->slots[slot].delay_ns);
+		histogram_record(&worker->stats.schedule_delay, worker->slots[slot].delay_ns);
 	if (!result->connect_failed && !result->not_yet &&
 	    goes_on(worker, slot, result->step, result->end_ns))
 		return ENGINE_AGAIN;

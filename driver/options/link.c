@@ -48,13 +48,25 @@ static int apply_expect_grpc_status(void *expectation, const char *value, char *
 	return grpc_parse_expectation(value, expectation, ret_error);
 }
 
+static int apply_grpc_replies(void *expectation, const char *value, char **ret_error)
+{
+	return grpc_parse_replies(value, expectation, ret_error);
+}
+
 /* clang-format off */
 static const struct cli_option h2_rows[] = {
 	{"streams", 0, "N", "requests at a time on each connection (default 1)", CLI_NUMBER,
 	 AT(link.streams), .minimum = 1, .maximum = STREAMS_MAX},
 	{"grpc", 0, NULL,
-	 "unary calls of gRPC: the path is /SERVICE/METHOD,\nthe body is the message",
+	 "calls of gRPC: the path is /SERVICE/METHOD,\nthe body is the message",
 	 CLI_FLAG, AT(request.grpc)},
+	{"grpc-messages", 0, "N", "send the message N times in each call (default 1)",
+	 CLI_NUMBER, AT(request.grpc_messages.count), .minimum = 1, .maximum = GRPC_MESSAGES_MAX},
+	{"grpc-interval", 0, "TIME",
+	 "from one message of a call to the next (default: as\nfast as the server takes them)",
+	 CLI_DURATION, AT(request.grpc_messages.interval_ns), .minimum = NSEC_PER_MSEC},
+	{"grpc-replies", 0, "N|any", "messages of a good response with status OK (default 1)",
+	 CLI_APPLY, AT(request.grpc_expectation), .apply = apply_grpc_replies},
 	{"expect-grpc-status", 0, "S[,S]",
 	 "good are calls with one of these, and no others, by\nnumber or name (default: ok)",
 	 CLI_APPLY, AT(request.grpc_expectation), .apply = apply_expect_grpc_status},

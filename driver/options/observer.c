@@ -38,9 +38,26 @@ static bool is_given(const struct observer_access *access, const char *url)
 	return false;
 }
 
-static int apply_observer(void *target, const char *value, char **ret_error)
+/* "fleet", or a NATS server's address: whether it is one says fleet/lookouts.c. */
+static bool is_group(const char *value)
 {
-	struct observer_access *access = target;
+	return !strcmp(value, "fleet") || !strncmp(value, "nats://", 7) ||
+	       !strncmp(value, "tls://", 6);
+}
+
+static int apply_group(struct observer_access *access, const char *value, char **ret_error)
+{
+	if (access->fleet)
+		return refuse(ret_error,
+			      "--observer: '%s' is a second group of observers beside '%s'; leave "
+			      "one out",
+			      value, access->fleet);
+	access->fleet = value;
+	return 0;
+}
+
+static int add_url(struct observer_access *access, const char *value, char **ret_error)
+{
 	autofree char *url = NULL;
 	const char *wrong = complete_url(value, &url);
 	char **urls;
@@ -58,6 +75,12 @@ static int apply_observer(void *target, const char *value, char **ret_error)
 	access->urls = urls;
 	urls[access->url_count++] = TAKE_PTR(url);
 	return 0;
+}
+
+int option_apply_observer(void *access, const char *value, char **ret_error)
+{
+	return is_group(value) ? apply_group(access, value, ret_error)
+			       : add_url(access, value, ret_error);
 }
 
 void option_clear_observers(struct observer_access *access)
@@ -92,7 +115,7 @@ static int take_token(struct observer_access *access, const char *where, const c
 	return 0;
 }
 
-static int apply_token_file(void *access, const char *value, char **ret_error)
+int option_apply_observer_token(void *access, const char *value, char **ret_error)
 {
 	autofree char *text = NULL;
 	size_t length;
@@ -102,7 +125,7 @@ static int apply_token_file(void *access, const char *value, char **ret_error)
 	return err ? err : take_token(access, "--observer-token-file", text, length, ret_error);
 }
 
-static int apply_ca(void *path, const char *value, char **ret_error)
+int option_apply_observer_ca(void *path, const char *value, char **ret_error)
 {
 	static const char mark[] = "-----BEGIN CERTIFICATE-----";
 	autofree char *text = NULL;
@@ -119,7 +142,8 @@ static int apply_ca(void *path, const char *value, char **ret_error)
 
 static int check_assertions(const struct options *options, char **ret_error)
 {
-	for (size_t i = 0; i < options->assertion_count && !options->run.observers.url_count; i++)
+	for (size_t i = 0;
+	     i < options->assertion_count && !observer_is_given(&options->run.observers); i++)
 		if (assertion_needs_observer(&options->assertions[i]))
 			return refuse(ret_error,
 				      "--assert: '%s' is about the observer's count; add "
@@ -128,40 +152,78 @@ static int check_assertions(const struct options *options, char **ret_error)
 	return 0;
 }
 
-int option_settle_observer(struct options *options, char **ret_error)
+/* The group's NATS server may be the one with certificates. */
+static int check_ca(const struct observer_access *access, char **ret_error)
 {
-	struct observer_access *access = &options->run.observers;
-	const char *variable = getenv(TOKEN_VARIABLE);
-	int err = check_assertions(options, ret_error);
-
-	if (err)
-		return err;
-	if (!access->url_count && (access->token || access->ca_path))
-		return refuse(ret_error, "%s: there is no observer; add --observer=URL",
-			      access->token ? "--observer-token-file" : "--observer-ca");
-	for (size_t i = 0; access->ca_path && i < access->url_count; i++)
+	for (size_t i = 0; access->ca_path && !access->fleet && i < access->url_count; i++)
 		if (strncmp(access->urls[i], "https:", 6))
 			return refuse(ret_error,
 				      "--observer-ca: '%s' has no certificate; it goes with "
 				      "https:",
 				      access->urls[i]);
-	if (!access->url_count || access->token || !variable)
-		return 0;
+	return 0;
+}
+
+static int check_group(const struct observer_access *access, char **ret_error)
+{
+	const char *given = access->credentials_path ? "credentials"
+			    : access->cert_path	     ? "cert"
+			    : access->key_path	     ? "key"
+						     : NULL;
+
+	if (given && !access->fleet)
+		return refuse(ret_error,
+			      "--observer-%s: it is for a NATS server; add --observer nats://HOST",
+			      given);
+	if (access->token && !access->url_count && access->fleet)
+		return refuse(ret_error, "--observer-token-file: agents at the NATS server show "
+					 "their observers' tokens; give it to them");
+	return 0;
+}
+
+int option_settle_access(struct observer_access *access, char **ret_error)
+{
+	const char *variable = getenv(TOKEN_VARIABLE);
+	int err;
+
+	if (!observer_is_given(access) && (access->token || access->ca_path))
+		return refuse(ret_error, "%s: there is no observer; add --observer=URL",
+			      access->token ? "--observer-token-file" : "--observer-ca");
+	err = check_ca(access, ret_error);
+	if (!err)
+		err = check_group(access, ret_error);
+	if (err || !access->url_count || access->token || !variable)
+		return err;
 	return take_token(access, TOKEN_VARIABLE, variable, strlen(variable), ret_error);
+}
+
+int option_settle_observer(struct options *options, char **ret_error)
+{
+	int err = check_assertions(options, ret_error);
+
+	return err ? err : option_settle_access(&options->run.observers, ret_error);
 }
 
 /* clang-format off */
 static const struct cli_option rows[] = {
 	{"observer", 0, "URL",
 	 "mark the measured phase on the observer at URL\n"
-	 "(sojourn observe --listen; http: or https:) and\nmerge its findings into the report; one for each host",
-	 CLI_APPLY, AT(run.observers), .apply = apply_observer},
+	 "(sojourn observe --listen; http: or https:) and\nmerge its findings into the report; one for each host.\n"
+	 "nats://HOST[:PORT]: all that wait there (sojourn-drive\nagent --observer) and see a target; fleet: at --via",
+	 CLI_APPLY, AT(run.observers), .apply = option_apply_observer},
 	{"observer-token-file", 0, "FILE",
 	 "show it the bearer token that is FILE's first line\n(default: that in SOJOURN_OBSERVER_TOKEN, if any)",
-	 CLI_APPLY, AT(run.observers), .apply = apply_token_file},
+	 CLI_APPLY, AT(run.observers), .apply = option_apply_observer_token},
 	{"observer-ca", 0, "FILE",
 	 "its certificate must come from an authority in FILE\n(PEM), instead of one of the system's",
-	 CLI_APPLY, AT(run.observers.ca_path), .apply = apply_ca},
+	 CLI_APPLY, AT(run.observers.ca_path), .apply = option_apply_observer_ca},
+	{"observer-credentials", 0, "FILE",
+	 "show the NATS server the login in FILE: an nkey's seed,\na .creds file, USER:PASSWORD, or a token",
+	 CLI_TEXT, AT(run.observers.credentials_path), .minimum = 1, .allowed = "the file's name is empty"},
+	{"observer-cert", 0, "FILE", "show it this certificate, in PEM", CLI_TEXT, AT(run.observers.cert_path), .minimum = 1,
+	 .allowed = "the file's name is empty"},
+	{"observer-key", 0, "FILE", "its key, if it is in a file of its own", CLI_TEXT, AT(run.observers.key_path),
+	 .minimum = 1, .allowed = "the file's name is empty"},
 };
 /* clang-format on */
 

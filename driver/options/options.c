@@ -337,6 +337,41 @@ static int settle_datagrams(struct options *options, char **ret_error)
 		      units_format_duration((double)options->link.timeout_ns, text, sizeof(text)));
 }
 
+static const char *grpc_option(const struct request *request)
+{
+	if (request->grpc_expectation.given)
+		return "--expect-grpc-status";
+	if (request->grpc_expectation.replies_given)
+		return "--grpc-replies";
+	if (request->grpc_messages.count)
+		return "--grpc-messages";
+	return request->grpc_messages.interval_ns ? "--grpc-interval" : NULL;
+}
+
+static int settle_grpc(const struct request *request, const struct link_settings *link,
+		       char **ret_error)
+{
+	const struct grpc_messages *messages = &request->grpc_messages;
+	const char *option = request->grpc ? NULL : grpc_option(request);
+	char last[32], limit[32];
+
+	if (option)
+		return refuse(ret_error, "%s: there is none without gRPC; add --grpc", option);
+	if (messages->interval_ns && messages->count < 2)
+		return refuse(ret_error, "--grpc-interval: a call has one message; add "
+					 "--grpc-messages");
+	if (messages->interval_ns &&
+	    messages->interval_ns >= link->timeout_ns / (messages->count - 1))
+		return refuse(
+			ret_error,
+			"--grpc-interval: the last message would be sent after %s, but a call is "
+			"given up after %s; make --timeout longer",
+			units_format_duration((double)messages->interval_ns * (messages->count - 1),
+					      last, sizeof(last)),
+			units_format_duration((double)link->timeout_ns, limit, sizeof(limit)));
+	return 0;
+}
+
 static int settle_h2(const struct options *options, char **ret_error)
 {
 	if ((uint64_t)options->load.connections * options->link.streams > SLOTS_MAX)
@@ -344,10 +379,7 @@ static int settle_h2(const struct options *options, char **ret_error)
 			      "--streams: %u on each of %u connections are more than %u at "
 			      "a time",
 			      options->link.streams, options->load.connections, SLOTS_MAX);
-	if (options->request.grpc_expectation.given && !options->request.grpc)
-		return refuse(ret_error, "--expect-grpc-status: there is none without gRPC; add "
-					 "--grpc");
-	return 0;
+	return settle_grpc(&options->request, &options->link, ret_error);
 }
 
 static int settle_tls(const struct options *options, char **ret_error)
@@ -384,11 +416,11 @@ int options_settle(struct options *options, char **ret_error)
 	err = settle_policy(options, ret_error);
 	if (err)
 		return err;
-	if (options->trace_path && !options->run.observers.url_count)
+	if (options->trace_path && !observer_is_given(&options->run.observers))
 		return refuse(ret_error, "--trace: the timelines are the observer's; add "
 					 "--observer=URL");
 	/* Keep samples only if they are joined or written. */
-	if (!options->run.observers.url_count && !options->json_path)
+	if (!observer_is_given(&options->run.observers) && !options->json_path)
 		options->run.samples = 0;
 	options->link.sampling = options->run.samples != 0;
 	err = option_settle_observer(options, ret_error);
@@ -411,7 +443,8 @@ static int take_words(struct options *options, char **ret_error)
 	if (!left)
 		return refuse(ret_error, "no URL given; write e.g. sojourn-drive "
 					 "http://127.0.0.1:8080/");
-	if (left > 1 && options->command == COMMAND_SWEEP && options->run.observers.url_count == 1)
+	if (left > 1 && options->command == COMMAND_SWEEP &&
+	    options->run.observers.url_count == 1 && !options->run.observers.fleet)
 		return refuse(ret_error,
 			      "--observer: '%s' sees its own host alone, a sweep's load is "
 			      "divided between %d URLs; give one --observer for each host, sweep "

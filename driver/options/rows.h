@@ -4,7 +4,6 @@
 #define DRIVER_OPTIONS_ROWS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "options.h"
 #include "sojourn/cli.h"
@@ -29,7 +28,13 @@ const struct cli_option *options_row(const char *name, size_t length);
 /* Take the token from the environment; refuse options that need --observer. -EINVAL. */
 int option_settle_observer(struct options *options, char **ret_error);
 
+/* Likewise for an access alone. */
+int option_settle_access(struct observer_access *access, char **ret_error);
 void option_clear_observers(struct observer_access *access);
+/* Apply a value of --observer, --observer-token-file, or --observer-ca; rows of others use them. */
+int option_apply_observer(void *access, const char *value, char **ret_error);
+int option_apply_observer_token(void *access, const char *value, char **ret_error);
+int option_apply_observer_ca(void *path, const char *value, char **ret_error);
 
 /* Apply a sweep's defaults and refuse options against it; do nothing for a run. -EINVAL. */
 int option_settle_sweep(struct options *options, char **ret_error);

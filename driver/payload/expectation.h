@@ -26,10 +26,14 @@ struct expectation {
 	size_t *fallback; /* by length matched: the next shorter match (Knuth, Morris, Pratt) */
 };
 
-/* The good gRPC statuses, as bits; zeroed: OK alone. */
+#define GRPC_ANY UINT32_MAX
+
+/* The good gRPC statuses, as bits, and the messages that come with OK; zeroed: OK alone, and one message. */
 struct grpc_expectation {
 	uint32_t statuses;
 	bool given;
+	bool replies_given;
+	uint32_t replies; /* GRPC_ANY: any number */
 };
 
 /* The search in one response's body. Zeroed, nothing was seen. */

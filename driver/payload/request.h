@@ -19,6 +19,12 @@ struct request_numbers {
 	uint32_t drivers; /* 0 or 1: it is alone */
 };
 
+/* The messages of one call of gRPC. Zeroed: one. */
+struct grpc_messages {
+	uint32_t count;	      /* 0: one */
+	uint64_t interval_ns; /* from one to the next; 0: as fast as the server takes them */
+};
+
 /*
  * Zeroed, it is empty and any response below 400 is good. Strings are borrowed. request_clear()
  * frees body, payload and the list of headers.
@@ -33,6 +39,7 @@ struct request {
 	size_t body_length;
 	struct expectation expectation;
 	bool grpc;
+	struct grpc_messages grpc_messages;
 	struct grpc_expectation grpc_expectation;
 
 	/* Bytes: */

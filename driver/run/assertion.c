@@ -141,28 +141,12 @@ struct part {
 	uint64_t of;
 };
 
-/* Return the service whose count is asserted, if that is complete. */
-static const struct run_service *counted_service(const struct run *run)
-{
-	const struct run_service *service = report_driven_service(run);
-
-	return service && service->open.read.known && service->open.unread.known ? service : NULL;
-}
-
-/* Requests open at the end of the phase count as unanswered: a server that hangs ends nothing. */
-static struct part unanswered_part(const struct run_service *service)
-{
-	uint64_t unanswered = service->losses[RUN_LOSS_UNANSWERED] + service->open.read.value +
-			      service->open.unread.value;
-
-	return (struct part){unanswered, unanswered + service->exchanges};
-}
-
 /* As a share, errors are failed requests; as a count, failed attempts to connect are included. */
 static struct part part_of(const struct assertion *assertion, const struct run *run)
 {
 	const struct run_driver *driver = run->driver;
 	struct run_outcome outcome = run_driver_outcome(driver);
+	struct report_unanswered unanswered;
 
 	switch (metrics[assertion->metric].kind) {
 	case UNSENT:
@@ -170,7 +154,8 @@ static struct part part_of(const struct assertion *assertion, const struct run *
 	case TIMEOUTS:
 		return (struct part){driver->errors[RUN_ERROR_TIMEOUT], outcome.tried};
 	case UNANSWERED:
-		return unanswered_part(counted_service(run));
+		report_unanswered(run, &unanswered);
+		return (struct part){unanswered.count, unanswered.of};
 	default:
 		return (struct part){assertion->share ? outcome.failed : run_driver_errors(driver),
 				     outcome.tried};
@@ -216,13 +201,14 @@ static bool is_unknown(const struct assertion *assertion, const struct run *run,
 	const struct metric *metric = &metrics[assertion->metric];
 	const struct run_driver *driver = run->driver;
 	uint64_t missing = run_driver_missing(driver);
+	struct report_unanswered unanswered;
 	char count[32], all[32];
 
 	if (metric->kind == LATENCY && !driver->requests)
 		snprintf(ret_why, ASSERTION_TEXT, "unknown: no request was completed");
-	else if (metric->kind == UNANSWERED && !counted_service(run))
+	else if (metric->kind == UNANSWERED && !report_unanswered(run, &unanswered))
 		snprintf(ret_why, ASSERTION_TEXT,
-			 "unknown: the observer did not count exactly one driven service");
+			 "unknown: the driven services were not all counted");
 	else if (assertion->share && !part_of(assertion, run).of)
 		snprintf(ret_why, ASSERTION_TEXT, "unknown: no request was made");
 	else if (metric->kind == LATENCY && !is_answered(metric, driver))

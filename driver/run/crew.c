@@ -154,7 +154,7 @@ void crew_set_phase(struct crew *crew, enum worker_phase phase, uint64_t begin_n
 		worker_set_phase(crew->workers[i], phase, begin_ns, stop_ns);
 }
 
-static bool are_all(struct crew *crew, bool (*is)(struct worker *))
+bool crew_all(struct crew *crew, bool (*is)(struct worker *))
 {
 	for (uint32_t i = 0; i < crew->worker_count; i++)
 		if (!is(crew->workers[i]))
@@ -162,27 +162,12 @@ static bool are_all(struct crew *crew, bool (*is)(struct worker *))
 	return true;
 }
 
-bool crew_is_quiet(struct crew *crew)
-{
-	return are_all(crew, worker_is_quiet);
-}
-
-static bool is_any(struct crew *crew, bool (*is)(struct worker *))
+bool crew_any(struct crew *crew, bool (*is)(struct worker *))
 {
 	for (uint32_t i = 0; i < crew->worker_count; i++)
 		if (is(crew->workers[i]))
 			return true;
 	return false;
-}
-
-bool crew_has_failed(struct crew *crew)
-{
-	return is_any(crew, worker_has_failed);
-}
-
-bool crew_has_connected(struct crew *crew)
-{
-	return is_any(crew, worker_has_connected);
 }
 
 const struct engine_result *crew_connect_failure(struct crew *crew)
@@ -198,11 +183,6 @@ void crew_ask_snapshot(struct crew *crew)
 {
 	for (uint32_t i = 0; i < crew->worker_count; i++)
 		worker_ask_snapshot(crew->workers[i]);
-}
-
-bool crew_has_snapshot(struct crew *crew)
-{
-	return are_all(crew, worker_has_snapshot);
 }
 
 void crew_add_snapshot(struct crew *crew, struct stats *sum)

@@ -62,16 +62,14 @@ void crew_free(struct crew *crew);
 /* See worker_set_phase(). */
 void crew_set_phase(struct crew *crew, enum worker_phase phase, uint64_t begin_ns,
 		    uint64_t stop_ns);
-bool crew_is_quiet(struct crew *crew);
-bool crew_has_failed(struct crew *crew);
-
-bool crew_has_connected(struct crew *crew);
+/* Return whether @is, a function of worker.h, is true of all workers, or of any. */
+bool crew_all(struct crew *crew, bool (*is)(struct worker *worker));
+bool crew_any(struct crew *crew, bool (*is)(struct worker *worker));
 /* See worker_connect_failure(); of any worker. */
 const struct engine_result *crew_connect_failure(struct crew *crew);
 
 /* See worker_ask_snapshot() and the following; of all workers. */
 void crew_ask_snapshot(struct crew *crew);
-bool crew_has_snapshot(struct crew *crew);
 void crew_add_snapshot(struct crew *crew, struct stats *sum);
 
 /* Add the workers' records to @result, while quiet after the measured phase. -errno. */

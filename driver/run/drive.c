@@ -150,7 +150,7 @@ static void on_patience(uv_timer_t *timer)
 	struct drive *drive = timer->data;
 	uint64_t now_ns = clock_now_ns();
 
-	if (crew_has_connected(drive->crew)) {
+	if (crew_any(drive->crew, worker_has_connected)) {
 		uv_timer_stop(timer);
 		return;
 	}
@@ -166,7 +166,7 @@ static void on_patience(uv_timer_t *timer)
 /* A phase shorter than the patience is not ended early. */
 static bool is_worth_patience(const struct drive *drive, uint64_t duration_ns)
 {
-	return !drive->job->settings->keep_trying && !crew_has_connected(drive->crew) &&
+	return !drive->job->settings->keep_trying && !crew_any(drive->crew, worker_has_connected) &&
 	       (!duration_ns || duration_ns > PATIENCE_NS);
 }
 
@@ -176,14 +176,15 @@ static void on_ring(void *user)
 
 	/* --fail-fast: the first failure ends the run, once. */
 	if (drive->job->settings->fail_fast && drive->measuring && !drive->phase.stop_ns &&
-	    crew_has_failed(drive->crew)) {
+	    crew_any(drive->crew, worker_has_failed)) {
 		stop_load(drive, clock_now_ns());
 		if (drive->job->watch)
 			drive->job->watch->failed(drive->job->watch->user);
 	}
-	if (crew_is_quiet(drive->crew))
+	if (crew_all(drive->crew, worker_is_quiet))
 		uv_stop(&drive->loop);
-	else if (drive->measuring && is_followed(drive) && crew_has_snapshot(drive->crew))
+	else if (drive->measuring && is_followed(drive) &&
+		 crew_all(drive->crew, worker_has_snapshot))
 		follow(drive);
 }
 
@@ -357,8 +358,8 @@ static int open_observers(struct drive *drive, struct observers **ret_observers,
 	struct observer_patience patience = {.is_over = is_interrupted, .user = drive};
 	int err;
 
-	err = observers_new(&settings->observers, drive->job->rows->list[0].target->port, patience,
-			    ret_observers);
+	err = observers_new(&settings->observers, drive->job->rows, patience, ret_observers,
+			    ret_error);
 	if (!err && *ret_observers && drive->job->load->warmup_ns)
 		err = observers_rehearse(*ret_observers, ret_error);
 	return err;

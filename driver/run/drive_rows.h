@@ -3,7 +3,6 @@
 #ifndef DRIVER_RUN_DRIVE_ROWS_H
 #define DRIVER_RUN_DRIVE_ROWS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct target;

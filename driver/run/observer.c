@@ -397,9 +397,9 @@ static int perform(struct observer *observer, const char *path, FILE *body, long
 	return 0;
 }
 
-/* POST and return the answer's text in @ret_text, freed by the caller, also on failure. */
-static int post(struct observer *observer, const char *path, long wanted_status, char **ret_text,
-		size_t *ret_length, char **ret_error)
+/* Return the answer's text in @ret_text, freed by the caller, also on failure. */
+static int ask(struct observer *observer, const char *path, long wanted_status, char **ret_text,
+	       size_t *ret_length, char **ret_error)
 {
 	FILE *body = open_memstream(ret_text, ret_length);
 	int err;
@@ -410,6 +410,13 @@ static int post(struct observer *observer, const char *path, long wanted_status,
 	if (fclose(body) && !err)
 		return -ENOMEM;
 	return err;
+}
+
+static int post(struct observer *observer, const char *path, long wanted_status, char **ret_text,
+		size_t *ret_length, char **ret_error)
+{
+	curl_easy_setopt(observer->curl, CURLOPT_POST, 1L);
+	return ask(observer, path, wanted_status, ret_text, ret_length, ret_error);
 }
 
 static bool is_on_this_host(const struct observer *observer)
@@ -474,10 +481,10 @@ int observer_begin(struct observer *observer, char **ret_error)
 	return err;
 }
 
-int observer_end(struct observer *observer, struct run **ret_run, char **ret_error)
+int observer_end_text(struct observer *observer, char **ret_text, size_t *ret_length,
+		      char **ret_error)
 {
 	autofree char *text = NULL;
-	autofree char *reason = NULL;
 	size_t length = 0;
 	char path[64];
 	int err;
@@ -487,28 +494,48 @@ int observer_end(struct observer *observer, struct run **ret_run, char **ret_err
 	err = post(observer, path, 200, &text, &length, ret_error);
 	if (err)
 		return err;
-	err = run_from_json(text, length, ret_run, &reason);
+	*ret_length = length;
+	*ret_text = TAKE_PTR(text);
+	return 0;
+}
+
+int observer_read(const struct observer *observer, const char *text, size_t length,
+		  struct run **ret_run, char **ret_error)
+{
+	autofree char *reason = NULL;
+	int err = run_from_json(text, length, ret_run, &reason);
+
 	if (err)
-		return refuse(ret_error, "%s%s sent no run document: %s", observer->base, path,
+		return refuse(ret_error, "%s sent no run document: %s", observer->base,
 			      reason ? reason : strerror(-err));
 	return 0;
 }
 
-int observer_merge(struct observer *observer, struct run *run, char **ret_error)
+int observer_end(struct observer *observer, struct run **ret_run, char **ret_error)
 {
-	CLEANUP(cleanup_run_free) struct run *observed = NULL;
-	int err = observer_end(observer, &observed, ret_error);
+	autofree char *text = NULL;
+	size_t length = 0;
+	int err = observer_end_text(observer, &text, &length, ret_error);
 
-	if (!err && observed->driver)
-		err = refuse(ret_error, "the document does not hold an observer's part alone");
-	return err ? err : run_merge(run, observed, ret_error);
+	return err ? err : observer_read(observer, text, length, ret_run, ret_error);
+}
+
+int observer_services(struct observer *observer, struct run **ret_run, char **ret_error)
+{
+	autofree char *text = NULL;
+	size_t length = 0;
+	int err;
+
+	curl_easy_setopt(observer->curl, CURLOPT_HTTPGET, 1L);
+	err = ask(observer, "/v1/services", 200, &text, &length, ret_error);
+	return err ? err : observer_read(observer, text, length, ret_run, ret_error);
 }
 
 void observer_drop(struct observer *observer)
 {
-	autorun struct run *unused = NULL;
-	autofree char *error = NULL;
+	autofree char *text = NULL, *error = NULL;
+	size_t length;
 
 	if (observer)
-		(void)observer_end(observer, &unused, &error);
+		(void)observer_end_text(observer, &text, &length, &error);
 }

@@ -17,13 +17,51 @@ struct observer_patience {
 	void *user;
 };
 
+struct drive_rows;
+struct observer_group;
+
+/*
+ * Observers that are not given one by one: a group of all that see the targets. The driver's part of
+ * a fleet knows how to reach them (fleet/lookouts.c). All calls are of one thread.
+ */
+struct observer_source {
+	const void *settings;
+	/* Find the observers of the targets in @rows. -EINVAL with @ret_error: there are none. */
+	int (*find)(const void *settings, const struct drive_rows *rows,
+		    struct observer_patience patience, struct observer_group **ret_group,
+		    char **ret_error);
+	/* Mark the start of a phase on all. -EINVAL with @ret_error: one of them cannot. */
+	int (*begin)(struct observer_group *group, char **ret_error);
+	/* End the phase on all. Return how many documents take() has. */
+	size_t (*end)(struct observer_group *group);
+	/* Take the document of one. @ret_name is set in any case. -EINVAL with @ret_error. */
+	int (*take)(struct observer_group *group, size_t index, const char **ret_name,
+		    struct run **ret_run, char **ret_error);
+	/* Return whose part is missing and why, for people, freed by the caller; NULL: no part is. */
+	char *(*missing)(const struct observer_group *group);
+	/* End the phase on all, if there is one, without documents. */
+	void (*drop)(struct observer_group *group);
+	/* Takes NULL. */
+	void (*free)(struct observer_group *group);
+};
+
 /* The observers' addresses, and the driver's access to each. */
 struct observer_access {
 	char **urls; /* "http://HOST:PORT" or https: */
 	size_t url_count;
 	char *token;	     /* bearer token; NULL: none */
 	const char *ca_path; /* authority of its certificate; NULL: the system's */
+	/* A NATS server at which observers wait, or "fleet": the one of the fleet's members. NULL: none. */
+	const char *fleet;
+	const char *credentials_path, *cert_path, *key_path; /* for that server; NULL: not given */
+	const struct observer_source *source;		     /* of @fleet; NULL: none */
 };
+
+/* Return whether the run has observers. */
+static inline bool observer_is_given(const struct observer_access *access)
+{
+	return access->url_count || access->fleet;
+}
 
 /*
  * The observer at @url, one of @access, which is borrowed. @port: the target's, for the observer to
@@ -43,10 +81,15 @@ int observer_begin(struct observer *observer, char **ret_error);
 
 /* End the phase and fetch its run document. Errors as above. */
 int observer_end(struct observer *observer, struct run **ret_run, char **ret_error);
-
-/* Likewise, and merge it into @run, which stays valid if the observer's part is missing. */
-int observer_merge(struct observer *observer, struct run *run, char **ret_error);
+/* Likewise, as text that observer_read() parses. The caller frees it. */
+int observer_end_text(struct observer *observer, char **ret_text, size_t *ret_length,
+		      char **ret_error);
+int observer_read(const struct observer *observer, const char *text, size_t length,
+		  struct run **ret_run, char **ret_error);
 /* End the phase without using the observer's part. Takes NULL. */
 void observer_drop(struct observer *observer);
+
+/* Fetch a run document of the services that it observes now. Errors as above. */
+int observer_services(struct observer *observer, struct run **ret_run, char **ret_error);
 
 #endif

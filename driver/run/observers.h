@@ -3,15 +3,20 @@
 #ifndef DRIVER_RUN_OBSERVERS_H
 #define DRIVER_RUN_OBSERVERS_H
 
+#include "drive_rows.h"
 #include "observer.h"
 
 #define OBSERVERS_MAX 64U
 
 struct observers;
 
-/* @access is borrowed. @port: as in observer_new(). @ret_observers: NULL if there are none. */
-int observers_new(const struct observer_access *access, uint16_t port,
-		  struct observer_patience patience, struct observers **ret_observers);
+/*
+ * Find the observers of the targets in @rows. @access is borrowed. @ret_observers: NULL if the run
+ * has none. -EINVAL with @ret_error: a group has none; -ENOMEM.
+ */
+int observers_new(const struct observer_access *access, const struct drive_rows *rows,
+		  struct observer_patience patience, struct observers **ret_observers,
+		  char **ret_error);
 /* Takes NULL. */
 void observers_free(struct observers *observers);
 DEFINE_CLEANUP(struct observers *, observers_free)

@@ -152,16 +152,6 @@ struct line {
 	int columns;
 };
 
-/* Return the number of characters; none of them is wide. */
-static int columns_of(const char *text)
-{
-	int columns = 0;
-
-	for (; *text; text++)
-		columns += ((unsigned char)*text & 0xc0) != 0x80;
-	return columns;
-}
-
 __attribute__((format(printf, 2, 3))) static void add_item(struct line *line, const char *format,
 							   ...)
 {
@@ -173,7 +163,7 @@ __attribute__((format(printf, 2, 3))) static void add_item(struct line *line, co
 	va_start(args, format);
 	vsnprintf(item, sizeof(item), format, args);
 	va_end(args);
-	columns = line->columns + columns_of(separator) + columns_of(item);
+	columns = line->columns + (int)(text_columns(separator) + text_columns(item));
 	if (columns > screen_columns() - 1 ||
 	    line->used + strlen(separator) + strlen(item) >= sizeof(line->text))
 		return;

@@ -34,6 +34,8 @@ static void fill_counts(const struct stats *stats, struct run_driver *driver)
 	driver->bytes_in = stats->bytes_in;
 	driver->bytes_out = stats->bytes_out;
 	memcpy(driver->grpc, stats->grpc, sizeof(driver->grpc));
+	driver->messages_sent = stats->messages_sent;
+	driver->messages_received = stats->messages_received;
 	if (stats->streams)
 		driver->streams_allowed = (struct run_number){true, stats->streams};
 	memcpy(driver->status, stats->status, sizeof(driver->status));

@@ -50,16 +50,12 @@ static int refuse_step(const struct scenario *scenario, const struct scenario_st
 				  sentence, ret_error);
 }
 
-static const char *url_of(const struct scenario *scenario, const struct scenario_step *step)
-{
-	return step->url ? step->url : scenario->url;
-}
-
 void scenario_step_request(const struct scenario *scenario, const struct scenario_step *step,
 			   const struct request *run, struct request *ret_request)
 {
 	*ret_request = step->request;
 	ret_request->grpc = run->grpc;
+	ret_request->grpc_messages = run->grpc_messages;
 	ret_request->grpc_expectation = run->grpc_expectation;
 	ret_request->match = run->match;
 	ret_request->captures = &step->captures;
@@ -118,7 +114,7 @@ static int refuse_default(const struct scenario *scenario, const struct options 
 static int check_target(const struct scenario *scenario, struct scenario_step *step,
 			const struct options *run, char **ret_error)
 {
-	const char *url = url_of(scenario, step);
+	const char *url = step->url ? step->url : scenario->url;
 	autofree char *error = NULL;
 	int err;
 

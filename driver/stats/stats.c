@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "payload/detail.h"
 #include "sojourn/run_sum.h"
 
 /* Once per kind and interval: wording costs more than counting. */
@@ -54,6 +53,8 @@ void stats_record(struct stats *stats, const struct engine_result *result)
 		stats->last_ns = result->end_ns;
 	stats->bytes_in += result->bytes_in;
 	stats->bytes_out += result->bytes_out;
+	stats->messages_sent += result->messages_sent;
+	stats->messages_received += result->messages_received;
 	if (result->error == RUN_NO_ERROR)
 		record_complete(stats, result);
 	else
@@ -67,20 +68,10 @@ void stats_record_response(struct stats *stats, const struct engine_result *resu
 		histogram_record(&stats->response_time, result->end_ns - intended_ns);
 }
 
-void stats_record_delay(struct stats *stats, uint64_t delay_ns)
-{
-	histogram_record(&stats->schedule_delay, delay_ns);
-}
-
 void stats_record_connect(struct stats *stats, uint64_t connect_ns)
 {
 	stats->connects++;
 	histogram_record(&stats->connect, connect_ns);
-}
-
-void stats_record_tls(struct stats *stats, uint64_t tls_ns)
-{
-	histogram_record(&stats->tls, tls_ns);
 }
 
 static void add_error_times(struct stats *stats, const struct stats *other)
@@ -103,6 +94,8 @@ void stats_add(struct stats *stats, const struct stats *other)
 	stats->connects += other->connects;
 	stats->bytes_in += other->bytes_in;
 	stats->bytes_out += other->bytes_out;
+	stats->messages_sent += other->messages_sent;
+	stats->messages_received += other->messages_received;
 	run_counts_add(stats->status, other->status, ARRAY_SIZE(stats->status));
 	run_counts_add(stats->grpc, other->grpc, ARRAY_SIZE(stats->grpc));
 	if (other->streams - 1 < stats->streams - 1)

@@ -18,7 +18,8 @@ struct stats {
 	uint64_t bytes_out;
 	uint64_t status[6]; /* by hundreds; [0]: others */
 	uint64_t grpc[RUN_GRPC_STATUS_COUNT];
-	uint32_t streams; /* the lowest limit of a server; 0: not known */
+	uint64_t messages_sent, messages_received; /* of gRPC */
+	uint32_t streams;			   /* the lowest limit of a server; 0: not known */
 	uint64_t errors[RUN_ERROR_COUNT];
 	uint64_t datagrams[RUN_DATAGRAM_COUNT];
 	uint64_t first_error_ns[RUN_ERROR_COUNT]; /* valid if errors[] is not 0 */
@@ -41,10 +42,7 @@ void stats_record(struct stats *stats, const struct engine_result *result);
 /* Record the response time of a complete result, after stats_record(). */
 void stats_record_response(struct stats *stats, const struct engine_result *result,
 			   uint64_t intended_ns);
-/* Record that a scheduled request left @delay_ns after it could have. */
-void stats_record_delay(struct stats *stats, uint64_t delay_ns);
 void stats_record_connect(struct stats *stats, uint64_t connect_ns);
-void stats_record_tls(struct stats *stats, uint64_t tls_ns);
 void stats_add(struct stats *stats, const struct stats *other);
 
 uint64_t stats_errors(const struct stats *stats);

@@ -6,12 +6,12 @@
 #include "sweep.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/target.h"
 #include "fit.h"
+#include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 #include "sojourn/outcome.h"
@@ -242,7 +242,7 @@ static void gather_points(struct sweep *sweep)
 
 static int climb(struct sweep *sweep, uint64_t load, char **ret_error)
 {
-	struct run_sweep_step *step = run_add_sweep_step(sweep->result);
+	struct run_sweep_step *step = ARRAY_APPEND(sweep->result->steps, sweep->result->step_count);
 	int err;
 
 	if (!step)

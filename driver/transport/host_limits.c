@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"

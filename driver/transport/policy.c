@@ -54,11 +54,3 @@ void policy_apply(const struct connection_policy *policy, int fd)
 	set_buffer(fd, SO_SNDBUF, policy->send_buffer);
 	set_buffer(fd, SO_RCVBUF, policy->receive_buffer);
 }
-
-void policy_apply_close(const struct connection_policy *policy, int fd)
-{
-	const struct linger linger = {.l_onoff = 1, .l_linger = 0};
-
-	if (policy->reset)
-		setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
-}

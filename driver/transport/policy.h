@@ -34,7 +34,4 @@ static inline bool policy_is_over(const struct connection_policy *policy, uint64
 /* Set options before connecting, as buffers decide the window scale. */
 void policy_apply(const struct connection_policy *policy, int fd);
 
-/* Make close() of @fd send RST, if that is the policy. */
-void policy_apply_close(const struct connection_policy *policy, int fd);
-
 #endif

@@ -50,10 +50,6 @@ struct run_look {
 	uint64_t cpu_ns;	   /* CPU time of the look itself */
 };
 
-/* Append one zeroed finding or resource, or one owner to @finding; NULL without memory. */
-struct run_finding *run_add_finding(struct run *run);
-struct run_finding *run_add_resource(struct run *run);
-struct run_owner *run_add_owner(struct run_finding *finding);
 /* Append a copy of @text to a NULL-terminated list, which may be NULL. 0 or -ENOMEM. */
 int run_add_text(char ***list, const char *text);
 /* Return a copy of such a list, which is not NULL; NULL without memory. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The TCP sockets of this network namespace, by inet_diag over netlink. Needs no privilege and no
+ * The sockets of this network namespace, by sock_diag over netlink. Needs no privilege and no
  * library, and so works in the static driver.
  */
 #ifndef SOJOURN_INET_DIAG_H
 #define SOJOURN_INET_DIAG_H
 
 #include <linux/inet_diag.h>
+#include <linux/netlink.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,14 +16,17 @@
 
 /* A question: which sockets to visit. */
 struct inet_diag_question {
+	/* Not for TCP: what is sent instead, and the least length of a message of the answer. */
+	const struct nlmsghdr *request;
+	size_t least;
 	uint32_t states;     /* bits 1 << TCP_ESTABLISHED … */
 	uint8_t extensions;  /* attributes: bits 1 << (INET_DIAG_INFO - 1) … */
 	const void *filter;  /* bytecode that selects sockets (struct inet_diag_bc_op); NULL: all */
 	size_t filter_bytes; /* size of @filter */
 	/* Bytes per read, up to INET_DIAG_ANSWER_MAX; small reads leave the CPU to others. */
 	size_t answer_bytes;
-	/* @length: bytes of @socket and the attributes after it. */
-	void (*visit)(void *context, const struct inet_diag_msg *socket, size_t length);
+	/* @socket: struct inet_diag_msg, for TCP. @length: bytes of it and the attributes after it. */
+	void (*visit)(void *context, const void *socket, size_t length);
 	void *context;
 };
 

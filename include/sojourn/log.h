@@ -14,10 +14,11 @@ void log_open(const char *program, bool verbose);
 /* Return whether log_debug() prints, to decide on messages of libraries. */
 bool log_is_verbose(void);
 
-__attribute__((format(printf, 1, 2))) void log_error(const char *format, ...);
-__attribute__((format(printf, 1, 2))) void log_warn(const char *format, ...);
+__attribute__((format(printf, 2, 3))) void log_print(const char *severity, const char *format, ...);
+#define log_error(...) log_print("", __VA_ARGS__)
+#define log_warn(...)  log_print("warning: ", __VA_ARGS__)
 /* For what a program that serves has done. */
-__attribute__((format(printf, 1, 2))) void log_note(const char *format, ...);
+#define log_note(...) log_print("", __VA_ARGS__)
 __attribute__((format(printf, 1, 2))) void log_debug(const char *format, ...);
 
 /* Log "…: strerror(-err)" and return err (a negative errno), so that it can end a function. */

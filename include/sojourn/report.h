@@ -55,8 +55,8 @@ int report_markdown(struct run *const *runs, const char *const *names, size_t co
 		    const struct report_options *options, FILE *file);
 
 /*
- * Print the driver's figures as comma-separated values: a row per interval, kind of latency and
- * step of a sweep. -ENODATA: no driver; -EIO.
+ * Print figures as comma-separated values. The driver has a row per interval, kind of latency and step
+ * of a sweep, the observer one per route. -ENODATA: none of them; -EIO.
  */
 int report_csv(const struct run *run, FILE *file);
 
@@ -88,6 +88,15 @@ bool report_interrupted(const struct run_driver *driver, size_t size, char *ret_
 
 /* Return the service that the driver loaded; NULL: none, or several shared the requests. */
 const struct run_service *report_driven_service(const struct run *run);
+
+/* Requests that reached the services at the driver's ports, on all hosts and from any client. */
+struct report_unanswered {
+	uint64_t count; /* not answered: they ended so, or were open at the end */
+	uint64_t of;
+};
+
+/* Return false if not known: no such service, its open requests not counted, an observer lost. */
+bool report_unanswered(const struct run *run, struct report_unanswered *ret_unanswered);
 
 /*
  * Return the events of @service that were missed, plus those missed by programs as a whole: 0 in a

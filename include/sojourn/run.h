@@ -80,11 +80,35 @@ struct run_route {
 /* Maximum of routes, with that of others. */
 #define RUN_ROUTES_MOST 33U
 
+/*
+ * Compare pointers to routes of one list, for qsort(): those with most time in service come first, then the
+ * most frequent. Others keep their order.
+ */
+int run_route_compare(const void *a, const void *b);
+
 struct run_routes {
 	struct run_route *list;
 	size_t count;
 	uint64_t not_known[RUN_ROUTELESS_COUNT];
 };
+
+/* Routes proposed for requests that have none, with --propose-routes, by a sample of their paths. */
+struct run_proposal {
+	char *route;
+	uint64_t paths; /* of the sample, that it would count */
+};
+
+/* Of the whole observation: a sample has no difference. */
+struct run_proposed {
+	uint64_t most;	   /* paths that a sample may have; 0: none was taken */
+	uint64_t requests; /* of which the sample is */
+	uint64_t paths;	   /* in the sample */
+	struct run_proposal *list;
+	size_t count;
+};
+
+/* Maximum of proposals for a service. */
+#define RUN_PROPOSALS_MOST 8U
 
 /* Return the histogram of @stage, STAGE_SOCKET_QUEUE to STAGE_RESPOND. */
 static inline struct histogram *run_route_stage(struct run_route *route, enum stage stage)
@@ -292,6 +316,7 @@ struct run_service {
 	struct run_responses responses;
 	struct run_grpc grpc;
 	struct run_routes routes; /* none without --route */
+	struct run_proposed proposed;
 
 	struct run_number quiet_ns;    /* pause that ended a response (TCP), as configured */
 	struct run_number connections; /* now established */
@@ -441,8 +466,10 @@ struct run_driver {
 	uint64_t bytes_out;
 	uint64_t grpc[RUN_GRPC_STATUS_COUNT]; /* complete responses by gRPC status */
 	uint32_t streams;		      /* at a time per connection; 0: not known */
-	struct run_number streams_allowed;    /* by the server; the minimum of all connections */
-	uint64_t status[6];		      /* by hundreds, [1] = 1xx … [5] = 5xx; [0] others */
+	uint64_t messages_sent;		      /* of gRPC, by all calls, failed ones too */
+	uint64_t messages_received;
+	struct run_number streams_allowed; /* by the server; the minimum of all connections */
+	uint64_t status[6];		   /* by hundreds, [1] = 1xx … [5] = 5xx; [0] others */
 	uint64_t errors[RUN_ERROR_COUNT];
 	uint64_t datagrams[RUN_DATAGRAM_COUNT]; /* of udp: targets */
 	struct run_failure *failures;		/* only kinds that occurred */
@@ -595,17 +622,16 @@ void run_free(struct run *run);
 DEFINE_CLEANUP(struct run *, run_free)
 #define autorun CLEANUP(cleanup_run_free)
 
-/* Append one zeroed service; NULL without memory. Pointers to other services become invalid. */
-struct run_service *run_add_service(struct run *run);
 /*
  * Give @run, which has none, @count zeroed services at once. A service takes 252 KiB, nearly all of it for
  * histograms. Pages of these that nobody writes take no memory, and no time. 0 or -ENOMEM.
  */
 int run_make_services(struct run *run, size_t count);
-/* Append one zeroed process, upstream or listener to @service; NULL without memory. */
-struct run_process *run_add_process(struct run_service *service);
-struct run_upstream *run_add_upstream(struct run_service *service);
-struct run_listener *run_add_listener(struct run_service *service);
+
+/* Return how many events the programs did not see, because they were running already. @cost may be NULL. */
+uint64_t run_cost_misses(const struct run_cost *cost);
+/* Return the process that is nearest to its limit of descriptors; NULL: none is known. */
+const struct run_process *run_fullest(const struct run_service *service);
 
 /* Make an empty list with threshold RUN_SAMPLE_ALL; NULL without memory. */
 struct run_samples *run_samples_new(void);

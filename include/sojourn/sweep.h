@@ -55,9 +55,6 @@ struct run_sweep {
 		*three_quarters; /* at a rate of 75 % of the plateau; NULL: not measured */
 };
 
-/* Append a zeroed step, valid until the next one. NULL without memory. */
-struct run_sweep_step *run_add_sweep_step(struct run_sweep *sweep);
-
 /*
  * Return the good responses that count as throughput, or all complete ones if good ones are not
  * known. Drained responses count as good in the same proportion as all.

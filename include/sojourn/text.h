@@ -24,4 +24,7 @@ void text_make_utf8(char *text);
 /* Replace underscores of a name by blanks, in place: "socket queue". Return @text. */
 char *text_words(char *text);
 
+/* Return the number of characters; none of ours is wide. */
+unsigned int text_columns(const char *text);
+
 #endif

@@ -7,13 +7,16 @@ enum clear_kind {
 	CLEAR_NONE, /* no probe has this number */
 	CLEAR_HANDSHAKE,
 	CLEAR_WRITE,
+	CLEAR_WRITE_EX, /* gives the length through a pointer, like CLEAR_READ_EX */
 	CLEAR_READ,
-	CLEAR_READ_EX, /* gives the length through a pointer */
+	CLEAR_READ_EX,
 };
 
 /* Maximum of threads that are in such a function at once. */
 #define CLEAR_CALLS 8192
 /* Maximum of connections with a state; beyond it the least recently used one is lost. */
 #define CLEAR_CONNS 16384
+/* Maximum of those whose streams of HTTP/2 are followed; beyond it they are `multiplexed`. */
+#define CLEAR_STREAMS 4096
 
 #endif

@@ -54,7 +54,8 @@ struct observer_config {
 	__u32 cgroup;	    /* observe listeners that processes of target_cgroup open */
 	__u32 all_netns;    /* the ports, or all listeners, of every network namespace */
 	__u32 route_rows;   /* routes by which requests are counted, and 1 for others; 0: none */
-	__u32 tls;	    /* look into the plain text of OpenSSL's calls */
+	__u16 tls;	    /* look into the plain text of OpenSSL's calls */
+	__u16 propose;	    /* keep a sample of the paths of requests without a route */
 };
 
 _Static_assert(sizeof(struct observer_config) == 104, "no hidden padding");

@@ -69,4 +69,27 @@ _Static_assert(sizeof(struct service_route) ==
 		       8 * ROUTE_CLASSES + ROUTE_STAGE_COUNT * sizeof(struct stage_histogram),
 	       "no padding");
 
+/*
+ * Paths of a service's requests of HTTP/1 that match no route, with --propose-routes. They are a fair sample: each
+ * of the requests is in it with the same probability (Vitter's algorithm R, 1985). A path ends before the query.
+ */
+#define ROUTE_PATHS	 256 /* a power of 2 */
+#define ROUTE_PATH_BYTES 58
+
+struct route_path {
+	__u32 turn;  /* odd: it is being written; 0: it never was */
+	__u8 length; /* bytes of the text */
+	__u8 whole;  /* the path ends after them */
+	__u8 text[ROUTE_PATH_BYTES];
+};
+
+struct route_paths {
+	__u64 requests; /* of which it is a sample */
+	struct route_path list[ROUTE_PATHS];
+};
+
+_Static_assert(sizeof(struct route_path) == 64 &&
+		       sizeof(struct route_paths) == 8 + 64 * ROUTE_PATHS,
+	       "no padding");
+
 #endif

@@ -3,7 +3,6 @@
 #include "sojourn/inet_diag.h"
 
 #include <errno.h>
-#include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -37,6 +36,9 @@ static int send_question(const struct inet_diag_question *question, int fd)
 	_Static_assert(offsetof(typeof(head), filter) ==
 			       NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(struct inet_diag_req)),
 		       "the attribute follows without a gap");
+	if (question->request)
+		return send(fd, question->request, question->request->nlmsg_len, 0) < 0 ? -errno
+											: 0;
 	if (!question->filter) {
 		parts[0].iov_len = offsetof(typeof(head), filter);
 		message.msg_iovlen = 1;
@@ -75,7 +77,7 @@ static int take_message(const struct inet_diag_question *question, const struct 
 		return 0;
 	if (header->nlmsg_type == NLMSG_ERROR && length >= sizeof(struct nlmsgerr))
 		return ((const struct nlmsgerr *)NLMSG_DATA(header))->error;
-	if (length < sizeof(struct inet_diag_msg))
+	if (length < (question->request ? question->least : sizeof(struct inet_diag_msg)))
 		return -EPROTO;
 	question->visit(question->context, NLMSG_DATA(header), length);
 	return 1;

@@ -43,30 +43,12 @@ static void log_line(const char *severity, const char *reason, const char *forma
 	funlockfile(stderr);
 }
 
-void log_error(const char *format, ...)
+void log_print(const char *severity, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	log_line("", NULL, format, args);
-	va_end(args);
-}
-
-void log_warn(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	log_line("warning: ", NULL, format, args);
-	va_end(args);
-}
-
-void log_note(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	log_line("", NULL, format, args);
+	log_line(severity, NULL, format, args);
 	va_end(args);
 }
 

@@ -116,3 +116,12 @@ char *text_words(char *text)
 			*c = ' ';
 	return text;
 }
+
+unsigned int text_columns(const char *text)
+{
+	unsigned int columns = 0;
+
+	for (; *text; text++)
+		columns += ((unsigned char)*text & 0xc0) != 0x80;
+	return columns;
+}

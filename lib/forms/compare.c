@@ -8,7 +8,6 @@
 
 #include "sojourn/report.h"
 #include "sojourn/sweep.h"
-#include "sojourn/units.h"
 
 struct value {
 	double value;

@@ -16,157 +16,91 @@
 
 #define DURATION_APART 0.05 /* share: runs with a given number of requests vary in length */
 
-struct texts {
-	char number[SHORT_TEXT];
+enum place {
+	OF_RUN,
+	OF_DRIVER,
+	OF_SWEEP,
 };
 
-static const char *number(uint64_t value, struct texts *texts)
-{
-	return value ? page_count(value, texts->number) : NULL;
-}
+enum kind {
+	TEXT,
+	FLAG,
+	COUNT_32,
+	COUNT_64,
+	TIME,
+	PORT,
+};
 
-static const char *duration(uint64_t ns, struct texts *texts)
-{
-	return ns ? page_time((double)ns, texts->number) : NULL;
-}
-
-static const char *get_tool(const struct run *run, struct texts *texts)
-{
-	(void)texts;
-	return run->tool;
-}
-
-static const char *get_host(const struct run *run, struct texts *texts)
-{
-	(void)texts;
-	return run->host;
-}
-
-static const char *get_kernel(const struct run *run, struct texts *texts)
-{
-	(void)texts;
-	return run->kernel;
-}
-
-static const char *get_driver_host(const struct run *run, struct texts *texts)
-{
-	(void)texts;
-	return run->driver ? run->driver->host : NULL;
-}
-
-static const char *get_target(const struct run *run, struct texts *texts)
-{
-	(void)texts;
-	if (run->sweep)
-		return run->sweep->target;
-	return run->driver ? run->driver->target : NULL;
-}
-
-static const char *get_method(const struct run *run, struct texts *texts)
-{
-	(void)texts;
-	if (run->sweep)
-		return run->sweep->method;
-	return run->driver ? run->driver->method : NULL;
-}
-
-static const char *get_scenario(const struct run *run, struct texts *texts)
-{
-	(void)texts;
-	return run->driver ? run->driver->scenario : NULL;
-}
-
-static const char *get_over(const struct run *run, struct texts *texts)
-{
-	(void)texts;
-	return run->sweep ? run->sweep->over : NULL;
-}
-
-static const char *get_connections(const struct run *run, struct texts *texts)
-{
-	if (run->sweep)
-		return number(run->sweep->connections, texts);
-	return run->driver ? number(run->driver->connections, texts) : NULL;
-}
-
-static const char *get_streams(const struct run *run, struct texts *texts)
-{
-	return run->driver ? number(run->driver->streams, texts) : NULL;
-}
-
-static const char *get_threads(const struct run *run, struct texts *texts)
-{
-	return run->driver ? number(run->driver->threads, texts) : NULL;
-}
-
-static const char *get_new_connections(const struct run *run, struct texts *texts)
-{
-	(void)texts;
-	if (!run->driver)
-		return NULL;
-	return run->driver->new_connections ? "yes" : "no";
-}
-
-static const char *get_arrival(const struct run *run, struct texts *texts)
-{
-	(void)texts;
-	return run->driver ? run->driver->arrival : NULL;
-}
-
-static const char *get_rate(const struct run *run, struct texts *texts)
-{
-	return run->driver ? number(run->driver->rate, texts) : NULL;
-}
-
-static const char *get_think(const struct run *run, struct texts *texts)
-{
-	return run->driver ? duration(run->driver->think_ns, texts) : NULL;
-}
-
-static const char *get_warmup(const struct run *run, struct texts *texts)
-{
-	return run->driver ? duration(run->driver->warmup_ns, texts) : NULL;
-}
-
-static const char *get_interval(const struct run *run, struct texts *texts)
-{
-	return run->driver ? duration(run->driver->interval_ns, texts) : NULL;
-}
+static const struct setting {
+	const char *name;
+	enum kind kind;
+	enum place place;
+	size_t offset;
+	/* Of a document with a sweep: the member of that instead. */
+	bool in_sweep;
+	size_t sweep_offset;
+} settings[] = {
+#define DRIVER(member) OF_DRIVER, offsetof(struct run_driver, member)
+#define SWEEP(member)  true, offsetof(struct run_sweep, member)
+	{"target", TEXT, DRIVER(target), SWEEP(target)},
+	{"method", TEXT, DRIVER(method), SWEEP(method)},
+	{"scenario", TEXT, DRIVER(scenario), false, 0},
+	{"sweep over", TEXT, OF_SWEEP, offsetof(struct run_sweep, over), false, 0},
+	{"service", PORT, OF_RUN, 0, false, 0},
+	{"connections", COUNT_32, DRIVER(connections), SWEEP(connections)},
+	{"streams", COUNT_32, DRIVER(streams), false, 0},
+	{"one connection per request", FLAG, DRIVER(new_connections), false, 0},
+	{"arrival", TEXT, DRIVER(arrival), false, 0},
+	{"requests/s asked for", COUNT_64, DRIVER(rate), false, 0},
+	{"think time", TIME, DRIVER(think_ns), false, 0},
+	{"threads", COUNT_32, DRIVER(threads), false, 0},
+	{"warm-up", TIME, DRIVER(warmup_ns), false, 0},
+	{"interval", TIME, DRIVER(interval_ns), false, 0},
+	{"driver's host", TEXT, DRIVER(host), false, 0},
+	{"host", TEXT, OF_RUN, offsetof(struct run, host), false, 0},
+	{"kernel", TEXT, OF_RUN, offsetof(struct run, kernel), false, 0},
+	{"program", TEXT, OF_RUN, offsetof(struct run, tool), false, 0},
+};
 
 /* Only without a driver, whose target includes the port. */
-static const char *get_port(const struct run *run, struct texts *texts)
+static const char *port_of(const struct run *run, char text[static SHORT_TEXT])
 {
 	const struct run_service *service = run->driver ? NULL : compare_service(run);
 
 	if (!service)
 		return NULL;
-	snprintf(texts->number, sizeof(texts->number), "%s %u", service->protocol, service->port);
-	return texts->number;
+	snprintf(text, SHORT_TEXT, "%s %u", service->protocol, service->port);
+	return text;
 }
 
-static const struct setting {
-	const char *name;
-	const char *(*get)(const struct run *run, struct texts *texts);
-} settings[] = {
-	{"target", get_target},
-	{"method", get_method},
-	{"scenario", get_scenario},
-	{"sweep over", get_over},
-	{"service", get_port},
-	{"connections", get_connections},
-	{"streams", get_streams},
-	{"one connection per request", get_new_connections},
-	{"arrival", get_arrival},
-	{"requests/s asked for", get_rate},
-	{"think time", get_think},
-	{"threads", get_threads},
-	{"warm-up", get_warmup},
-	{"interval", get_interval},
-	{"driver's host", get_driver_host},
-	{"host", get_host},
-	{"kernel", get_kernel},
-	{"program", get_tool},
-};
+/* Return the setting as text, perhaps in @text; NULL: @run has none. */
+static const char *text_of(const struct setting *setting, const struct run *run,
+			   char text[static SHORT_TEXT])
+{
+	const void *const places[] = {run, run->driver, run->sweep};
+	bool in_sweep = run->sweep && setting->in_sweep;
+	const char *structure = places[in_sweep ? OF_SWEEP : setting->place];
+	uint64_t number;
+	const void *at;
+
+	if (!structure)
+		return NULL;
+	at = structure + (in_sweep ? setting->sweep_offset : setting->offset);
+	switch (setting->kind) {
+	case TEXT:
+		return *(const char *const *)at;
+	case FLAG:
+		return *(const bool *)at ? "yes" : "no";
+	case PORT:
+		return port_of(run, text);
+	default:
+		number = setting->kind == COUNT_32 ? *(const uint32_t *)at : *(const uint64_t *)at;
+		if (!number)
+			return NULL;
+		return setting->kind == TIME ? page_time((double)number, text)
+					     : page_count(number, text);
+	}
+}
 
 static void begin(FILE *file)
 {
@@ -181,9 +115,9 @@ static const char *or_none(const char *text)
 static void put_members(const struct run *first, const struct run *other, FILE *file)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
-		struct texts of_first, of_other;
-		const char *a = settings[i].get(first, &of_first),
-			   *b = settings[i].get(other, &of_other);
+		char of_first[SHORT_TEXT], of_other[SHORT_TEXT];
+		const char *a = text_of(&settings[i], first, of_first),
+			   *b = text_of(&settings[i], other, of_other);
 
 		if (text_same(a, b))
 			continue;
@@ -292,7 +226,9 @@ static bool has_words(char *const *command, char *const *words, size_t count)
 /* Write the words only in @run's command line, or "nothing". */
 static size_t put_words_of(const struct run *run, const struct run *other, FILE *file)
 {
-	const char *target = get_target(run, &(struct texts){""});
+	const char *target = run->sweep	   ? run->sweep->target
+			     : run->driver ? run->driver->target
+					   : NULL;
 	size_t found = 0, count;
 
 	for (char *const *at = run->command + 1; *at; at += count) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The driver's figures as comma-separated values (RFC 4180). A row per interval, per step of a
- * sweep, and per kind of latency of the run, its steps, targets and statuses. Times are in ns,
- * except the first columns, which spreadsheets use as an axis. Unknown values are empty.
+ * Figures as comma-separated values (RFC 4180). Of the driver: a row per interval, per step of a
+ * sweep, and per kind of latency of the run, its steps, targets and statuses. Of the observer: a row
+ * per route of each service. Times are in ns, except the first columns, which spreadsheets use as an
+ * axis. Unknown values are empty.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/parts.h"
 #include "sojourn/clock.h"
 #include "sojourn/outcome.h"
 #include "sojourn/report.h"
@@ -25,11 +27,13 @@ struct row {
 	uint64_t requests;
 	uint64_t drained; /* of these: excluded from the rate */
 	uint64_t errors;
+	bool no_errors; /* they are not known */
 	const uint64_t *connects, *bytes_in, *bytes_out;
 	const struct histogram *h;
 	const char *name; /* of the step, target or status; NULL: none */
 	const struct run_number *ports;
 	const struct run_number *good; /* NULL: not known */
+	const char *service;	       /* of the route; NULL: none */
 };
 
 static const struct {
@@ -94,7 +98,7 @@ static void print_row(const struct row *row, FILE *file)
 		fprintf(file, "%.3f",
 			(double)run_timely(row->requests, row->drained) * (double)NSEC_PER_SEC /
 				(double)row->duration_ns);
-	print_number(&row->errors, file);
+	print_number(row->no_errors ? NULL : &row->errors, file);
 	print_number(row->connects, file);
 	print_number(row->bytes_in, file);
 	print_number(row->bytes_out, file);
@@ -102,6 +106,7 @@ static void print_row(const struct row *row, FILE *file)
 	print_text(row->name, file);
 	print_number(row->ports && row->ports->known ? &row->ports->value : NULL, file);
 	print_number(row->good && row->good->known ? &row->good->value : NULL, file);
+	print_text(row->service, file);
 	fputs("\r\n", file);
 }
 
@@ -210,7 +215,7 @@ static void print_mean(const struct run_joined_step *step, const char *of, uint6
 	for (size_t i = 0; i < ARRAY_SIZE(quantiles) + 1; i++)
 		fputc(',', file);
 	print_text(step->name, file);
-	fputs(",,\r\n", file);
+	fputs(",,,\r\n", file);
 }
 
 /* wait, round_trip = network + stages - overhang; running, runnable and blocked divide service. */
@@ -279,16 +284,53 @@ static void print_sweep(const struct run_sweep *sweep, FILE *file)
 		print_step(of_three, "response_time", sweep->three_quarters, file);
 }
 
+/* Print a route. Its errors are not known if the status of a response is not. */
+static void print_route(const struct run *run, const struct run_service *service,
+			const struct run_route *route, FILE *file)
+{
+	const uint64_t errors = route->status[4] + route->status[5];
+	char name[REPORT_NAME];
+
+	print_row(
+		&(struct row){
+			.part = "route",
+			.latency = "service",
+			.duration_ns = report_span(run, service),
+			.requests = route->count,
+			.errors = errors,
+			.no_errors = route->status[0] != 0,
+			.h = &route->service,
+			.name = route->route,
+			.service = report_name(service, name),
+		},
+		file);
+}
+
+static bool has_routes(const struct run *run)
+{
+	for (size_t i = 0; i < run->service_count; i++)
+		if (run->services[i].routes.count)
+			return true;
+	return false;
+}
+
+static void print_routes(const struct run *run, FILE *file)
+{
+	for (size_t i = 0; i < run->service_count; i++)
+		for (size_t k = 0; k < run->services[i].routes.count; k++)
+			print_route(run, &run->services[i], &run->services[i].routes.list[k], file);
+}
+
 int report_csv(const struct run *run, FILE *file)
 {
-	if (!run->driver && !run->sweep)
+	if (!run->driver && !run->sweep && !has_routes(run))
 		return -ENODATA;
 	fputs("part,load,begin_s,duration_s,requests,requests_per_s,errors,connects,bytes_in,"
 	      "bytes_out,latency,latency_count,mean_ns,stddev_ns",
 	      file);
 	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
 		fprintf(file, ",%s", quantiles[i].name);
-	fputs(",max_ns,name,ports,good\r\n", file);
+	fputs(",max_ns,name,ports,good,service\r\n", file);
 	if (run->driver) {
 		print_intervals(run->driver, file);
 		print_overall(run->driver, file);
@@ -300,5 +342,6 @@ int report_csv(const struct run *run, FILE *file)
 			print_joined(&run->joined->steps[i], file);
 	if (run->sweep)
 		print_sweep(run->sweep, file);
+	print_routes(run, file);
 	return ferror(file) ? -EIO : 0;
 }

@@ -11,7 +11,6 @@
 #include "sojourn/compare.h"
 #include "sojourn/report.h"
 #include "sojourn/secret.h"
-#include "sojourn/units.h"
 #include "report/means.h"
 #include "report/parts.h"
 #include "web.h"

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "match.h"
-#include "sojourn/text.h"
 
 /* Pairs per window: enough for a majority, few enough that clocks do not drift. */
 #define WINDOW_PAIRS 64

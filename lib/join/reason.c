@@ -106,7 +106,7 @@ static void write_reason(FILE *text, const struct run *run, const struct run_joi
 					     : "the driver kept no samples",
 		      text);
 	else if (!joined->threshold)
-		fputs("the observer took no samples", text);
+		fputs("the observer took no samples (sojourn serve does with --samples)", text);
 	else if (!joined->joined && !joined->ambiguous && !joined->implausible)
 		write_none(text, run, joined);
 	else

@@ -17,94 +17,38 @@
 static int read_object(struct reader *reader, const json_t *json, void *structure,
 		       const struct run_members *members);
 
-static int read_u64(struct reader *reader, const json_t *json, const struct run_member *member,
-		    void *field)
+static int read_number(struct reader *reader, const json_t *json, struct run_number *number)
 {
-	(void)member;
-	return reader_integer(reader, json, INT64_MAX, field);
-}
-
-static int read_u32(struct reader *reader, const json_t *json, const struct run_member *member,
-		    void *field)
-{
-	uint64_t value = 0;
-	int err = reader_integer(reader, json, UINT32_MAX, &value);
-
-	(void)member;
-	if (!err)
-		*(uint32_t *)field = (uint32_t)value;
-	return err;
-}
-
-static int read_u16(struct reader *reader, const json_t *json, const struct run_member *member,
-		    void *field)
-{
-	uint64_t value = 0;
-	int err = reader_integer(reader, json, UINT16_MAX, &value);
-
-	(void)member;
-	if (!err)
-		*(uint16_t *)field = (uint16_t)value;
-	return err;
-}
-
-static int read_bool(struct reader *reader, const json_t *json, const struct run_member *member,
-		     void *field)
-{
-	(void)member;
-	if (!json_is_boolean(json))
-		return reader_refuse(reader, json, "true or false");
-	*(bool *)field = json_is_true(json);
-	return 0;
-}
-
-static int read_number(struct reader *reader, const json_t *json, const struct run_member *member,
-		       void *field)
-{
-	struct run_number *number = field;
-	int err = read_u64(reader, json, member, &number->value);
+	int err = reader_integer(reader, json, INT64_MAX, &number->value);
 
 	number->known = !err;
 	return err;
 }
 
-static int read_signed(struct reader *reader, const json_t *json, const struct run_member *member,
-		       void *field)
+static int read_signed(struct reader *reader, const json_t *json, struct run_signed *number)
 {
-	(void)member;
 	if (!json_is_integer(json))
 		return reader_refuse(reader, json, "a whole number");
-	*(struct run_signed *)field = (struct run_signed){true, json_integer_value(json)};
+	*number = (struct run_signed){true, json_integer_value(json)};
 	return 0;
 }
 
-static int read_ratio(struct reader *reader, const json_t *json, const struct run_member *member,
-		      void *field)
+static int read_ratio(struct reader *reader, const json_t *json, struct run_ratio *ratio)
 {
 	double value = json_number_value(json);
-	struct run_ratio *ratio = field;
 
-	(void)member;
 	if (!json_is_number(json) || value < -1 || value > 1)
 		return reader_refuse(reader, json, "a number from -1 to 1");
-	ratio->known = true;
-	ratio->value = value;
+	*ratio = (struct run_ratio){true, value};
 	return 0;
 }
 
-static int read_string(struct reader *reader, const json_t *json, const struct run_member *member,
-		       void *field)
+static int read_string(struct reader *reader, const json_t *json, char **string)
 {
-	char *copy;
-
-	(void)member;
 	if (!json_is_string(json))
 		return reader_refuse(reader, json, "a string");
-	copy = strdup(json_string_value(json));
-	if (!copy)
-		return -ENOMEM;
-	*(char **)field = copy;
-	return 0;
+	*string = strdup(json_string_value(json));
+	return *string ? 0 : -ENOMEM;
 }
 
 static int read_text(struct reader *reader, const json_t *json, const struct run_member *member,
@@ -141,57 +85,10 @@ static int read_strings(struct reader *reader, const json_t *json, const struct 
 	for (size_t i = 0; i < count && !err; i++) {
 		size_t before = reader_enter(reader, "[%zu]", i);
 
-		err = read_string(reader, json_array_get(json, i), NULL, &strings[i]);
+		err = read_string(reader, json_array_get(json, i), &strings[i]);
 		reader_leave(reader, before);
 	}
 	return err;
-}
-
-/* Read an array's elements, of @size bytes, by name; @read gets NULL for missing ones. */
-static int read_named(struct reader *reader, const json_t *json, const struct run_member *member,
-		      char *first, size_t size,
-		      int (*read)(struct reader *, const json_t *, const struct run_member *,
-				  void *))
-{
-	int err = 0;
-
-	if (!json_is_object(json))
-		return reader_refuse(reader, json, "an object");
-	for (size_t i = 0; i < member->size && !err; i++) {
-		size_t before = reader_enter_member(reader, member->names[i]);
-
-		err = read(reader, json_object_get(json, member->names[i]), member,
-			   first + i * size);
-		reader_leave(reader, before);
-	}
-	return err;
-}
-
-/* An older writer's missing counter is 0. */
-static int read_counter(struct reader *reader, const json_t *json, const struct run_member *member,
-			void *field)
-{
-	return json ? read_u64(reader, json, member, field) : 0;
-}
-
-static int read_counters(struct reader *reader, const json_t *json, const struct run_member *member,
-			 void *field)
-{
-	return read_named(reader, json, member, field, sizeof(uint64_t), read_counter);
-}
-
-/* An older writer's missing number is not known. */
-static int read_known_number(struct reader *reader, const json_t *json,
-			     const struct run_member *member, void *field)
-{
-	return json && !json_is_null(json) ? read_number(reader, json, member, field) : 0;
-}
-
-static int read_numbers(struct reader *reader, const json_t *json, const struct run_member *member,
-			void *field)
-{
-	return read_named(reader, json, member, field, sizeof(struct run_number),
-			  read_known_number);
 }
 
 /* The state of reading pairs [index, count]. The first of @counts has the index @least. */
@@ -237,14 +134,6 @@ static int read_pairs(struct reader *reader, const json_t *json, struct pairs *p
 	return err;
 }
 
-static int read_statuses(struct reader *reader, const json_t *json, const struct run_member *member,
-			 void *field)
-{
-	struct pairs pairs = {.counts = field, .count = member->size, .least = RUN_STATUS_LEAST};
-
-	return read_pairs(reader, json, &pairs);
-}
-
 /* Check the sum of the counts for overflow too. */
 static bool counts_agree(const struct histogram *h)
 {
@@ -281,17 +170,14 @@ static int read_value(struct reader *reader, const json_t *json, const char *nam
 	return err;
 }
 
-static int read_histogram(struct reader *reader, const json_t *json,
-			  const struct run_member *member, void *field)
+static int read_histogram(struct reader *reader, const json_t *json, struct histogram *h)
 {
 	static const char *const derived[] = {"mean_ns", "stddev_ns", "p50_ns",	  "p90_ns",
 					      "p99_ns",	 "p999_ns",   "p9999_ns", "p99999_ns"};
-	struct histogram *h = field;
 	uint64_t ignored;
 	size_t before;
 	int err = 0;
 
-	(void)member;
 	if (!json_is_object(json))
 		return reader_refuse(reader, json, "an object");
 	err = read_value(reader, json, "count", false, &h->count);
@@ -327,33 +213,48 @@ static const struct run_members stage_members = {
 };
 
 /* A missing stage is like one marked as missing. */
-static int read_stage(struct reader *reader, const json_t *json, const struct run_member *member,
-		      void *field)
+static int read_stage(struct reader *reader, const json_t *json, struct run_stage *stage)
 {
-	struct run_stage *stage = field;
 	int err;
 
-	(void)member;
 	if (!json || json_is_null(json)) {
 		stage->reason = strdup("absent from the document");
 		return stage->reason ? 0 : -ENOMEM;
 	}
 	err = read_object(reader, json, stage, &stage_members);
 	if (!err && stage->measured)
-		err = read_histogram(reader, json, NULL, &stage->histogram);
+		err = read_histogram(reader, json, &stage->histogram);
 	return err;
 }
 
-static int read_stages(struct reader *reader, const json_t *json, const struct run_member *member,
-		       void *field)
+/* An older writer's missing counter is 0, its missing number is not known. */
+static int read_element(struct reader *reader, const json_t *json, enum run_kind kind, void *field,
+			size_t i)
 {
-	return read_named(reader, json, member, field, sizeof(struct run_stage), read_stage);
+	if (kind == RUN_KIND_STAGES)
+		return read_stage(reader, json, (struct run_stage *)field + i);
+	if (kind == RUN_KIND_NUMBERS)
+		return json && !json_is_null(json)
+			       ? read_number(reader, json, (struct run_number *)field + i)
+			       : 0;
+	return json ? reader_integer(reader, json, INT64_MAX, (uint64_t *)field + i) : 0;
 }
 
-static int read_embedded(struct reader *reader, const json_t *json, const struct run_member *member,
-			 void *field)
+static int read_named(struct reader *reader, const json_t *json, const struct run_member *member,
+		      void *field)
 {
-	return read_object(reader, json, field, member->members);
+	int err = 0;
+
+	if (!json_is_object(json))
+		return reader_refuse(reader, json, "an object");
+	for (size_t i = 0; i < member->size && !err; i++) {
+		size_t before = reader_enter_member(reader, member->names[i]);
+
+		err = read_element(reader, json_object_get(json, member->names[i]), member->kind,
+				   field, i);
+		reader_leave(reader, before);
+	}
+	return err;
 }
 
 static int read_pointer(struct reader *reader, const json_t *json, const struct run_member *member,
@@ -392,33 +293,63 @@ static int read_list(struct reader *reader, const json_t *json, const struct run
 	return err;
 }
 
-static int read_samples(struct reader *reader, const json_t *json, const struct run_member *member,
-			void *field)
+static int read_value_of(struct reader *reader, const json_t *json, const struct run_member *member,
+			 void *field)
 {
-	(void)member;
-	return run_samples_read(reader, json, field);
-}
+	struct pairs statuses = {.counts = field, .count = member->size, .least = RUN_STATUS_LEAST};
+	uint64_t value = 0;
+	int err = 0;
 
-static int read_series(struct reader *reader, const json_t *json, const struct run_member *member,
-		       void *field)
-{
-	(void)member;
-	return run_series_read(reader, json, field);
+	switch (member->kind) {
+	case RUN_KIND_U64:
+		return reader_integer(reader, json, INT64_MAX, field);
+	case RUN_KIND_U32:
+		err = reader_integer(reader, json, UINT32_MAX, &value);
+		if (!err)
+			*(uint32_t *)field = (uint32_t)value;
+		return err;
+	case RUN_KIND_U16:
+		err = reader_integer(reader, json, UINT16_MAX, &value);
+		if (!err)
+			*(uint16_t *)field = (uint16_t)value;
+		return err;
+	case RUN_KIND_BOOL:
+		if (!json_is_boolean(json))
+			return reader_refuse(reader, json, "true or false");
+		*(bool *)field = json_is_true(json);
+		return 0;
+	case RUN_KIND_NUMBER:
+		return read_number(reader, json, field);
+	case RUN_KIND_SIGNED:
+		return read_signed(reader, json, field);
+	case RUN_KIND_RATIO:
+		return read_ratio(reader, json, field);
+	case RUN_KIND_STRING:
+		return read_string(reader, json, field);
+	case RUN_KIND_TEXT:
+		return read_text(reader, json, member, field);
+	case RUN_KIND_STRINGS:
+		return read_strings(reader, json, member, field);
+	case RUN_KIND_COUNTERS:
+	case RUN_KIND_NUMBERS:
+	case RUN_KIND_STAGES:
+		return read_named(reader, json, member, field);
+	case RUN_KIND_STATUSES:
+		return read_pairs(reader, json, &statuses);
+	case RUN_KIND_HISTOGRAM:
+		return read_histogram(reader, json, field);
+	case RUN_KIND_OBJECT:
+		return read_object(reader, json, field, member->members);
+	case RUN_KIND_POINTER:
+		return read_pointer(reader, json, member, field);
+	case RUN_KIND_LIST:
+		return read_list(reader, json, member, field);
+	case RUN_KIND_SAMPLES:
+		return run_samples_read(reader, json, field);
+	default: /* SERIES */
+		return run_series_read(reader, json, field);
+	}
 }
-
-static int (*const readers[RUN_KIND_COUNT])(struct reader *, const json_t *,
-					    const struct run_member *, void *) = {
-	[RUN_KIND_U64] = read_u64,	     [RUN_KIND_U32] = read_u32,
-	[RUN_KIND_U16] = read_u16,	     [RUN_KIND_BOOL] = read_bool,
-	[RUN_KIND_SIGNED] = read_signed,     [RUN_KIND_RATIO] = read_ratio,
-	[RUN_KIND_NUMBER] = read_number,     [RUN_KIND_STRING] = read_string,
-	[RUN_KIND_TEXT] = read_text,	     [RUN_KIND_STRINGS] = read_strings,
-	[RUN_KIND_COUNTERS] = read_counters, [RUN_KIND_HISTOGRAM] = read_histogram,
-	[RUN_KIND_STAGES] = read_stages,     [RUN_KIND_OBJECT] = read_embedded,
-	[RUN_KIND_POINTER] = read_pointer,   [RUN_KIND_LIST] = read_list,
-	[RUN_KIND_SAMPLES] = read_samples,   [RUN_KIND_SERIES] = read_series,
-	[RUN_KIND_NUMBERS] = read_numbers,   [RUN_KIND_STATUSES] = read_statuses,
-};
 
 static int read_member(struct reader *reader, const json_t *json, void *structure,
 		       const struct run_member *member)
@@ -430,7 +361,7 @@ static int read_member(struct reader *reader, const json_t *json, void *structur
 	if ((member->optional || member->sparse) && (!value || json_is_null(value)))
 		return 0;
 	before = reader_enter_member(reader, member->name);
-	err = readers[member->kind](reader, value, member, (char *)structure + member->offset);
+	err = read_value_of(reader, value, member, (char *)structure + member->offset);
 	reader_leave(reader, before);
 	return err;
 }

@@ -71,139 +71,70 @@ static json_t *define_stage(void)
 
 /* ---- each kind of member ---- */
 
-static json_t *schema_u64(const struct run_member *member)
-{
-	(void)member;
-	return schema_integer(INT64_MAX);
-}
-
-static json_t *schema_u32(const struct run_member *member)
-{
-	(void)member;
-	return schema_integer(UINT32_MAX);
-}
-
-static json_t *schema_u16(const struct run_member *member)
-{
-	(void)member;
-	return schema_integer(UINT16_MAX);
-}
-
-static json_t *schema_signed(const struct run_member *member)
-{
-	(void)member;
-	return json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum", (json_int_t)INT64_MIN,
-			 "maximum", (json_int_t)INT64_MAX);
-}
-
-static json_t *schema_bool(const struct run_member *member)
-{
-	(void)member;
-	return json_pack("{s:s}", "type", "boolean");
-}
-
-static json_t *schema_ratio(const struct run_member *member)
-{
-	(void)member;
-	return json_pack("{s:s, s:i, s:i}", "type", "number", "minimum", -1, "maximum", 1);
-}
-
-static json_t *schema_string(const struct run_member *member)
-{
-	(void)member;
-	return json_pack("{s:s}", "type", "string");
-}
-
-/* The limit is in bytes; there are never more characters. */
-static json_t *schema_text(const struct run_member *member)
-{
-	return json_pack("{s:s, s:I}", "type", "string", "maxLength", (json_int_t)member->size - 1);
-}
-
-static json_t *schema_strings(const struct run_member *member)
-{
-	return schema_array(member->limit, schema_string(NULL));
-}
-
 /* An object with a member per name; older writers may lack some. */
-static json_t *schema_named(const struct run_member *member,
-			    json_t *(*schema)(const struct run_member *))
+static json_t *schema_named(const struct run_member *member)
 {
 	autojson json_t *object = schema_object();
 
-	for (size_t i = 0; i < member->size; i++)
-		if (schema_add(object, member->names[i], schema(NULL), false))
+	for (size_t i = 0; i < member->size; i++) {
+		json_t *schema = member->kind == RUN_KIND_STAGES ? reference("stage")
+								 : schema_integer(INT64_MAX);
+
+		if (member->kind == RUN_KIND_NUMBERS)
+			schema = schema_nullable(schema);
+		if (schema_add(object, member->names[i], schema, false))
 			return NULL;
+	}
 	return TAKE_PTR(object);
 }
 
-static json_t *schema_set(const struct run_member *member)
+static json_t *schema_of(const struct run_member *member)
 {
-	return reference(member->set);
+	switch (member->kind) {
+	case RUN_KIND_U64:
+	case RUN_KIND_NUMBER:
+		return schema_integer(INT64_MAX);
+	case RUN_KIND_U32:
+		return schema_integer(UINT32_MAX);
+	case RUN_KIND_U16:
+		return schema_integer(UINT16_MAX);
+	case RUN_KIND_SIGNED:
+		return json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum",
+				 (json_int_t)INT64_MIN, "maximum", (json_int_t)INT64_MAX);
+	case RUN_KIND_BOOL:
+		return json_pack("{s:s}", "type", "boolean");
+	case RUN_KIND_RATIO:
+		return json_pack("{s:s, s:i, s:i}", "type", "number", "minimum", -1, "maximum", 1);
+	case RUN_KIND_STRING:
+		return json_pack("{s:s}", "type", "string");
+	case RUN_KIND_TEXT: /* the limit is in bytes; there are never more characters */
+		return json_pack("{s:s, s:I}", "type", "string", "maxLength",
+				 (json_int_t)member->size - 1);
+	case RUN_KIND_STRINGS:
+		return schema_array(member->limit, json_pack("{s:s}", "type", "string"));
+	case RUN_KIND_COUNTERS:
+	case RUN_KIND_STAGES:
+		return reference(member->set);
+	case RUN_KIND_NUMBERS:
+		return schema_named(member);
+	case RUN_KIND_STATUSES:
+		return schema_pairs(member->size, RUN_STATUS_LEAST + member->size - 1);
+	case RUN_KIND_HISTOGRAM:
+		return reference("histogram");
+	case RUN_KIND_OBJECT:
+	case RUN_KIND_POINTER:
+		return reference(member->members->type);
+	case RUN_KIND_LIST:
+		return schema_array(member->limit, reference(member->members->type));
+	case RUN_KIND_SAMPLES:
+		return reference("samples");
+	case RUN_KIND_SERIES:
+		return reference("series");
+	case RUN_KIND_COUNT:
+		break;
+	}
+	return NULL;
 }
-
-static json_t *schema_number(const struct run_member *member)
-{
-	(void)member;
-	return schema_nullable(schema_integer(INT64_MAX));
-}
-
-static json_t *schema_numbers(const struct run_member *member)
-{
-	return schema_named(member, schema_number);
-}
-
-static json_t *schema_statuses(const struct run_member *member)
-{
-	return schema_pairs(member->size, RUN_STATUS_LEAST + member->size - 1);
-}
-
-static json_t *schema_histogram(const struct run_member *member)
-{
-	(void)member;
-	return reference("histogram");
-}
-
-static json_t *schema_stage(const struct run_member *member)
-{
-	(void)member;
-	return reference("stage");
-}
-
-static json_t *schema_structure(const struct run_member *member)
-{
-	return reference(member->members->type);
-}
-
-static json_t *schema_list(const struct run_member *member)
-{
-	return schema_array(member->limit, schema_structure(member));
-}
-
-static json_t *schema_samples(const struct run_member *member)
-{
-	(void)member;
-	return reference("samples");
-}
-
-static json_t *schema_series(const struct run_member *member)
-{
-	(void)member;
-	return reference("series");
-}
-
-static json_t *(*const schemas[RUN_KIND_COUNT])(const struct run_member *) = {
-	[RUN_KIND_U64] = schema_u64,	       [RUN_KIND_U32] = schema_u32,
-	[RUN_KIND_U16] = schema_u16,	       [RUN_KIND_BOOL] = schema_bool,
-	[RUN_KIND_NUMBER] = schema_u64,	       [RUN_KIND_RATIO] = schema_ratio,
-	[RUN_KIND_STRING] = schema_string,     [RUN_KIND_TEXT] = schema_text,
-	[RUN_KIND_STRINGS] = schema_strings,   [RUN_KIND_COUNTERS] = schema_set,
-	[RUN_KIND_NUMBERS] = schema_numbers,   [RUN_KIND_HISTOGRAM] = schema_histogram,
-	[RUN_KIND_STAGES] = schema_set,	       [RUN_KIND_OBJECT] = schema_structure,
-	[RUN_KIND_POINTER] = schema_structure, [RUN_KIND_LIST] = schema_list,
-	[RUN_KIND_SAMPLES] = schema_samples,   [RUN_KIND_SERIES] = schema_series,
-	[RUN_KIND_STATUSES] = schema_statuses, [RUN_KIND_SIGNED] = schema_signed,
-};
 
 static int add_members(json_t *object, const struct run_members *members)
 {
@@ -212,7 +143,7 @@ static int add_members(json_t *object, const struct run_members *members)
 	for (size_t i = 0; i < members->count && !err; i++) {
 		const struct run_member *member = &members->list[i];
 		bool optional = member->optional || member->sparse;
-		json_t *schema = schemas[member->kind](member);
+		json_t *schema = schema_of(member);
 
 		err = schema_add(object, member->name, optional ? schema_nullable(schema) : schema,
 				 !optional);
@@ -246,11 +177,6 @@ static int define(json_t *defs, const char *name, json_t *schema)
 	return json_object_set_new(defs, name, schema) ? -ENOMEM : 0;
 }
 
-static json_t *define_set(const struct run_member *member)
-{
-	return schema_named(member, member->kind == RUN_KIND_STAGES ? schema_stage : schema_u64);
-}
-
 /* Add a definition for each structure and each set of names that @members refer to. */
 static int define_below(json_t *defs, const struct run_members *members)
 {
@@ -261,7 +187,7 @@ static int define_below(json_t *defs, const struct run_members *members)
 		const struct run_members *inner = member->members;
 
 		if (member->set && !json_object_get(defs, member->set))
-			err = define(defs, member->set, define_set(member));
+			err = define(defs, member->set, schema_named(member));
 		if (!inner || json_object_get(defs, inner->type))
 			continue;
 		err = define(defs, inner->type, schema_members(inner));

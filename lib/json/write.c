@@ -67,116 +67,33 @@ static int print_null(FILE *file)
 	return 0;
 }
 
-static int print_u64(const struct run_member *member, const void *field, FILE *file)
+static int print_number(const struct run_number *number, FILE *file)
 {
-	(void)member;
-	print_integer(*(const uint64_t *)field, file);
-	return 0;
-}
-
-static int print_u32(const struct run_member *member, const void *field, FILE *file)
-{
-	(void)member;
-	print_integer(*(const uint32_t *)field, file);
-	return 0;
-}
-
-static int print_u16(const struct run_member *member, const void *field, FILE *file)
-{
-	(void)member;
-	print_integer(*(const uint16_t *)field, file);
-	return 0;
-}
-
-static int print_signed(const struct run_member *member, const void *field, FILE *file)
-{
-	const struct run_signed *number = field;
-
-	(void)member;
-	return number->known ? print_value(json_integer(number->value), file) : print_null(file);
-}
-
-static int print_bool(const struct run_member *member, const void *field, FILE *file)
-{
-	(void)member;
-	print_plain(*(const bool *)field ? "true" : "false", file);
-	return 0;
-}
-
-static int print_number(const struct run_member *member, const void *field, FILE *file)
-{
-	const struct run_number *number = field;
-
-	(void)member;
 	if (!number->known)
 		return print_null(file);
 	print_integer(number->value, file);
 	return 0;
 }
 
-static int print_ratio(const struct run_member *member, const void *field, FILE *file)
+static int print_string(const char *string, FILE *file)
 {
-	const struct run_ratio *ratio = field;
-
-	(void)member;
-	return ratio->known ? print_value(json_real(ratio->value), file) : print_null(file);
-}
-
-static int print_string(const struct run_member *member, const void *field, FILE *file)
-{
-	const char *string = *(char *const *)field;
-
-	(void)member;
 	return string ? print_bytes(string, strlen(string), file) : print_null(file);
 }
 
-static int print_text(const struct run_member *member, const void *field, FILE *file)
+static int print_strings(char *const *strings, FILE *file)
 {
-	return print_bytes(field, strnlen(field, member->size), file);
-}
-
-static int print_strings(const struct run_member *member, const void *field, FILE *file)
-{
-	char *const *strings = *(char **const *)field;
 	int err = 0;
 
-	(void)member;
 	if (!strings)
 		return print_null(file);
 	print_char('[', file);
 	for (size_t i = 0; strings[i] && !err; i++) {
 		if (i)
 			print_char(',', file);
-		err = print_bytes(strings[i], strlen(strings[i]), file);
+		err = print_string(strings[i], file);
 	}
 	print_char(']', file);
 	return err;
-}
-
-static int print_counters(const struct run_member *member, const void *field, FILE *file)
-{
-	const uint64_t *counters = field;
-
-	print_char('{', file);
-	for (size_t i = 0; i < member->size; i++) {
-		print_name(i ? "," : "", member->names[i], file);
-		print_integer(counters[i], file);
-	}
-	print_char('}', file);
-	return 0;
-}
-
-static int print_numbers(const struct run_member *member, const void *field, FILE *file)
-{
-	const struct run_number *numbers = field;
-
-	print_char('{', file);
-	for (size_t i = 0; i < member->size; i++) {
-		print_name(i ? "," : "", member->names[i], file);
-		print_number(NULL, &numbers[i], file);
-	}
-	print_char('}', file);
-	return 0;
 }
 
 /* [[index, count], …], without zeros; the first one has the index @least. */
@@ -196,12 +113,6 @@ static void print_pairs(const uint64_t *counts, size_t count, size_t least, FILE
 		separator = ",[";
 	}
 	print_char(']', file);
-}
-
-static int print_statuses(const struct run_member *member, const void *field, FILE *file)
-{
-	print_pairs(field, member->size, RUN_STATUS_LEAST, file);
-	return 0;
 }
 
 /* ---- histograms ---- */
@@ -250,41 +161,37 @@ static void print_histogram_members(const struct histogram *h, const char *separ
 	print_pairs(h->buckets, BUCKET_COUNT, 0, file);
 }
 
-static int print_histogram(const struct run_member *member, const void *field, FILE *file)
-{
-	(void)member;
-	print_char('{', file);
-	print_histogram_members(field, "", file);
-	print_char('}', file);
-	return 0;
-}
-
 static int print_stage(const struct run_stage *stage, FILE *file)
 {
 	int err;
 
 	print_name("{", "measured", file);
-	print_bool(NULL, &stage->measured, file);
+	print_plain(stage->measured ? "true" : "false", file);
 	print_name(",", "source", file);
-	err = print_string(NULL, &stage->source, file);
+	err = print_string(stage->source, file);
 	print_name(",", "reason", file);
 	if (!err)
-		err = print_string(NULL, &stage->reason, file);
+		err = print_string(stage->reason, file);
 	if (stage->measured)
 		print_histogram_members(&stage->histogram, ",", file);
 	print_char('}', file);
 	return err;
 }
 
-static int print_stages(const struct run_member *member, const void *field, FILE *file)
+/* Print an object with a member per name. */
+static int print_named(const struct run_member *member, const void *field, FILE *file)
 {
-	const struct run_stage *stages = field;
 	int err = 0;
 
 	print_char('{', file);
 	for (size_t i = 0; i < member->size && !err; i++) {
 		print_name(i ? "," : "", member->names[i], file);
-		err = print_stage(&stages[i], file);
+		if (member->kind == RUN_KIND_STAGES)
+			err = print_stage((const struct run_stage *)field + i, file);
+		else if (member->kind == RUN_KIND_NUMBERS)
+			err = print_number((const struct run_number *)field + i, file);
+		else
+			print_integer(((const uint64_t *)field)[i], file);
 	}
 	print_char('}', file);
 	return err;
@@ -302,18 +209,6 @@ static int print_structure(const void *structure, const struct run_members *memb
 	err = print_members(structure, members, file);
 	print_char('}', file);
 	return err;
-}
-
-static int print_object(const struct run_member *member, const void *field, FILE *file)
-{
-	return print_structure(field, member->members, file);
-}
-
-static int print_pointer(const struct run_member *member, const void *field, FILE *file)
-{
-	const void *structure = *(void *const *)field;
-
-	return structure ? print_structure(structure, member->members, file) : print_null(file);
 }
 
 /*
@@ -339,44 +234,70 @@ static int print_elements(const struct run_member *member, const void *field, si
 	return 0;
 }
 
-static int print_list(const struct run_member *member, const void *field, FILE *file)
+static int print_pointed(const struct run_member *member, const void *pointed, FILE *file)
 {
-	size_t element = 0;
-
-	return print_elements(member, field, &element, SIZE_MAX, file);
-}
-
-static int print_samples(const struct run_member *member, const void *field, FILE *file)
-{
-	const struct run_samples *samples = *(struct run_samples *const *)field;
-
-	(void)member;
-	return samples ? run_samples_print(samples, file) : print_null(file);
-}
-
-static int print_series(const struct run_member *member, const void *field, FILE *file)
-{
-	const struct run_series *series = *(struct run_series *const *)field;
-
-	(void)member;
-	if (!series)
+	if (!pointed)
 		return print_null(file);
-	run_series_print(series, file);
+	if (member->kind == RUN_KIND_SAMPLES)
+		return run_samples_print(pointed, file);
+	if (member->kind == RUN_KIND_POINTER)
+		return print_structure(pointed, member->members, file);
+	run_series_print(pointed, file);
 	return 0;
 }
 
-static int (*const printers[RUN_KIND_COUNT])(const struct run_member *, const void *, FILE *) = {
-	[RUN_KIND_U64] = print_u64,	      [RUN_KIND_U32] = print_u32,
-	[RUN_KIND_U16] = print_u16,	      [RUN_KIND_BOOL] = print_bool,
-	[RUN_KIND_SIGNED] = print_signed,     [RUN_KIND_RATIO] = print_ratio,
-	[RUN_KIND_NUMBER] = print_number,     [RUN_KIND_STRING] = print_string,
-	[RUN_KIND_TEXT] = print_text,	      [RUN_KIND_STRINGS] = print_strings,
-	[RUN_KIND_COUNTERS] = print_counters, [RUN_KIND_HISTOGRAM] = print_histogram,
-	[RUN_KIND_STAGES] = print_stages,     [RUN_KIND_SERIES] = print_series,
-	[RUN_KIND_NUMBERS] = print_numbers,   [RUN_KIND_STATUSES] = print_statuses,
-	[RUN_KIND_OBJECT] = print_object,     [RUN_KIND_POINTER] = print_pointer,
-	[RUN_KIND_LIST] = print_list,	      [RUN_KIND_SAMPLES] = print_samples,
-};
+static int print_member(const struct run_member *member, const void *field, FILE *file)
+{
+	const struct run_signed *integer = field;
+	const struct run_ratio *ratio = field;
+	size_t element = 0;
+
+	switch (member->kind) {
+	case RUN_KIND_U64:
+		print_integer(*(const uint64_t *)field, file);
+		break;
+	case RUN_KIND_U32:
+		print_integer(*(const uint32_t *)field, file);
+		break;
+	case RUN_KIND_U16:
+		print_integer(*(const uint16_t *)field, file);
+		break;
+	case RUN_KIND_BOOL:
+		print_plain(*(const bool *)field ? "true" : "false", file);
+		break;
+	case RUN_KIND_NUMBER:
+		return print_number(field, file);
+	case RUN_KIND_SIGNED:
+		return integer->known ? print_value(json_integer(integer->value), file)
+				      : print_null(file);
+	case RUN_KIND_RATIO:
+		return ratio->known ? print_value(json_real(ratio->value), file) : print_null(file);
+	case RUN_KIND_STRING:
+		return print_string(*(char *const *)field, file);
+	case RUN_KIND_TEXT:
+		return print_bytes(field, strnlen(field, member->size), file);
+	case RUN_KIND_STRINGS:
+		return print_strings(*(char **const *)field, file);
+	case RUN_KIND_COUNTERS:
+	case RUN_KIND_NUMBERS:
+	case RUN_KIND_STAGES:
+		return print_named(member, field, file);
+	case RUN_KIND_STATUSES:
+		print_pairs(field, member->size, RUN_STATUS_LEAST, file);
+		break;
+	case RUN_KIND_HISTOGRAM:
+		print_histogram_members(field, "{", file);
+		print_char('}', file);
+		break;
+	case RUN_KIND_OBJECT:
+		return print_structure(field, member->members, file);
+	case RUN_KIND_LIST:
+		return print_elements(member, field, &element, SIZE_MAX, file);
+	default: /* POINTER, SAMPLES, SERIES */
+		return print_pointed(member, *(void *const *)field, file);
+	}
+	return 0;
+}
 
 static bool is_empty(const struct run_member *member, const void *field)
 {
@@ -395,7 +316,7 @@ static int print_members(const void *structure, const struct run_members *member
 		if (member->sparse && is_empty(member, field))
 			continue;
 		print_name(separator, member->name, file);
-		err = printers[member->kind](member, field, file);
+		err = print_member(member, field, file);
 		separator = ",";
 	}
 	return err;
@@ -431,7 +352,7 @@ static int print_document_member(struct run_printing *printing, const struct run
 	if (!printing->element)
 		print_name(",", member->name, printing->file);
 	if (member->kind != RUN_KIND_LIST)
-		return printers[member->kind](member, field, printing->file);
+		return print_member(member, field, printing->file);
 	return print_elements(member, field, &printing->element, most, printing->file);
 }
 

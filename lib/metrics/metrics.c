@@ -212,25 +212,8 @@ GETTER(unread_bytes, service->open.unread_bytes)
 GETTER(closing_bytes, service->open.closing_bytes)
 
 /* Descriptors belong to processes: show the one nearest to its limit. */
-static const struct run_process *fullest(const struct run_service *service)
-{
-	const struct run_process *found = NULL;
-
-	for (size_t i = 0; i < service->process_count; i++) {
-		const struct run_process *process = &service->processes[i];
-
-		if (!process->open_fds.known || !process->fd_limit.known ||
-		    !process->fd_limit.value)
-			continue;
-		if (!found || process->open_fds.value * found->fd_limit.value >
-				      found->open_fds.value * process->fd_limit.value)
-			found = process;
-	}
-	return found;
-}
-
-GETTER(open_fds, fullest(service) ? fullest(service)->open_fds : (struct run_number){0})
-GETTER(fd_limit, fullest(service) ? fullest(service)->fd_limit : (struct run_number){0})
+GETTER(open_fds, run_fullest(service) ? run_fullest(service)->open_fds : (struct run_number){0})
+GETTER(fd_limit, run_fullest(service) ? run_fullest(service)->fd_limit : (struct run_number){0})
 GETTER(processes, known(service->process_count))
 
 struct metric {

@@ -5,7 +5,6 @@
  */
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "output.h"

@@ -2,7 +2,6 @@
 /* Reports without UTF-8: each other character becomes one of ASCII, so that columns stay. */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "parts.h"
 

@@ -6,18 +6,9 @@
 #include "sojourn/machine.h"
 #include "sojourn/report.h"
 
-static uint64_t recursion_misses(const struct run_cost *cost)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; cost && i < cost->program_count; i++)
-		sum += cost->programs[i].recursion_misses;
-	return sum;
-}
-
 uint64_t report_lost(const struct run *run, const struct run_service *service)
 {
-	uint64_t sum = recursion_misses(run->cost) + run->services_dropped;
+	uint64_t sum = run_cost_misses(run->cost) + run->services_dropped;
 
 	for (enum run_loss loss = 0; loss < RUN_LOSS_COUNT; loss++)
 		sum += run_loss_is_lost[loss] ? service->losses[loss] : 0;

@@ -136,7 +136,7 @@ static void print_rate(const struct page *page, const struct run_driver *driver,
 	unsigned int columns, gap;
 
 	format_rate(driver, sizeof(rate), rate);
-	columns = page_columns(rate);
+	columns = text_columns(rate);
 	gap = used + 3 > RATE_COLUMN || RATE_COLUMN + columns > page->width ? 3
 									    : RATE_COLUMN - used;
 	if (used + gap + columns <= page->width) {
@@ -167,7 +167,7 @@ static void print_headline(const struct page *page, const struct run_driver *dri
 	page_left(page, 0, "%s", text);
 	page_style(page, STYLE_PLAIN);
 	if (rated)
-		print_rate(page, driver, page_columns(text));
+		print_rate(page, driver, text_columns(text));
 	fputc('\n', page->file);
 }
 
@@ -272,6 +272,12 @@ static void report_grpc(const struct page *page, const struct run_driver *driver
 		if (driver->grpc[i])
 			items_add(&items, "%s %s", page_words(run_grpc_status_names[i], words),
 				  page_count(driver->grpc[i], text));
+	/* Of unary calls these say nothing new. */
+	if (driver->messages_sent != driver->requests ||
+	    driver->messages_received != driver->requests) {
+		items_add(&items, "messages sent %s", page_count(driver->messages_sent, text));
+		items_add(&items, "received %s", page_count(driver->messages_received, text));
+	}
 	items_end(&items);
 }
 

@@ -13,7 +13,6 @@
 #include "sojourn/report.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/text.h"
-#include "sojourn/units.h"
 
 #define COUNT_COLUMNS 12
 #define TIME_COLUMNS  15
@@ -59,39 +58,6 @@ struct hosts {
 };
 
 /* ---- what is compared ---- */
-
-bool report_has_port(const struct report_ports *ports, uint16_t port)
-{
-	for (size_t i = 0; i < ports->count; i++)
-		if (ports->list[i] == port)
-			return true;
-	return false;
-}
-
-static void add_port(struct report_ports *ports, const char *url)
-{
-	uint16_t port = url ? report_url_port(url) : 0;
-
-	if (port && !report_has_port(ports, port) && ports->count < RUN_ROWS_MAX)
-		ports->list[ports->count++] = port;
-}
-
-/* Find the ports that the driver was sent to. */
-static struct report_ports target_ports(const struct run_driver *driver)
-{
-	const struct run_row_list *targets = &driver->rows[RUN_ROWS_TARGET];
-	const struct run_row_list *steps = &driver->rows[RUN_ROWS_STEP];
-	struct report_ports ports = {0};
-
-	add_port(&ports, driver->target);
-	for (size_t i = 0; i < driver->part_count; i++)
-		add_port(&ports, driver->parts[i].target);
-	for (size_t i = 0; i < targets->count; i++)
-		add_port(&ports, targets->list[i].name);
-	for (size_t i = 0; i < steps->count; i++)
-		add_port(&ports, steps->list[i].target);
-	return ports;
-}
 
 /* Return whether services at these ports are on more than one host. */
 static bool are_on_several(const struct run *run, const struct report_ports *ports)
@@ -146,7 +112,7 @@ struct report_ports report_compared_ports(const struct run *run)
 	if (run->driver && report_driven_service(run))
 		return ports;
 	if (run->driver)
-		ports = target_ports(run->driver);
+		ports = report_target_ports(run->driver);
 	return are_on_several(run, &ports) ? ports : common_port(run);
 }
 
@@ -207,7 +173,8 @@ static double mean_of(const struct hosts *hosts, const struct host_row *row)
 {
 	if (!hosts->joined)
 		return residence_of(row);
-	return row->joined ? (double)run_parts_total(&row->joined->sum) / (double)row->joined->count
+	/* Without the wait before sending, which is the driver's: all hosts share its connections. */
+	return row->joined ? (double)row->joined->sum.round_trip_ns / (double)row->joined->count
 			   : 0;
 }
 
@@ -282,12 +249,16 @@ static void name_part(const struct hosts *hosts, const struct host_row *row, siz
 {
 	struct report_part part, largest = {0};
 	struct report_verdict verdict = {0};
+	struct run_parts sum = {0};
 	char share[SHORT_TEXT];
 
 	*ret_text = '\0';
+	if (hosts->joined)
+		sum = row->joined->sum;
+	sum.wait_ns = 0;
 	for (size_t i = 0; hosts->joined && i < REPORT_PARTS; i++)
-		if (report_part(hosts->run->joined, &row->joined->sum, i, &part) &&
-		    part.name[0] != ' ' && part.sum_ns > largest.sum_ns)
+		if (report_part(hosts->run->joined, &sum, i, &part) && part.name[0] != ' ' &&
+		    part.sum_ns > largest.sum_ns)
 			largest = part;
 	if (largest.sum_ns)
 		snprintf(ret_text, size, "%s %s", largest.name, page_share(largest.share, share));
@@ -390,10 +361,10 @@ bool report_hosts_verdict(const struct run *run, struct report_verdict *ret_verd
 
 static unsigned int name_columns(const struct hosts *hosts)
 {
-	unsigned int columns = page_columns("all hosts");
+	unsigned int columns = text_columns("all hosts");
 
 	for (size_t i = 0; i < hosts->count; i++) {
-		unsigned int name = page_columns(hosts->rows[i].host);
+		unsigned int name = text_columns(hosts->rows[i].host);
 
 		if (name <= NAME_MOST && name > columns)
 			columns = name;
@@ -447,7 +418,7 @@ static void print_row(const struct page *page, const struct hosts *hosts,
 	char text[SHORT_TEXT], part[SHORT_TEXT * 2];
 
 	page_style(page, is_old(row) ? STYLE_HOT : STYLE_PLAIN);
-	if (page_columns(row->host) > name_columns(hosts)) {
+	if (text_columns(row->host) > name_columns(hosts)) {
 		page_wrap(page, 0, "%s", row->host);
 		page_left(page, name_columns(hosts), "%s", "");
 	} else {

@@ -8,6 +8,7 @@
 
 #include "parts.h"
 #include "sojourn/clock.h"
+#include "sojourn/text.h"
 
 #define NAME_COLUMNS	      17
 #define NAME_COLUMNS_INFERRED 24 /* "accept or socket queue" */
@@ -20,89 +21,37 @@
 /* Smaller parts do not distinguish exchanges. */
 #define ALIKE_PERCENT 10
 
+enum shown {
+	ALWAYS, /* the time is a uint64_t */
+	IF_NOT_ZERO,
+	IF_KNOWN, /* it is a struct run_number */
+};
+
 /* A part of an exchange as a row, and its time in the sums. */
 struct part {
-	const char *name;
-	uint64_t (*sum_ns)(const struct run_parts *parts, unsigned int stage);
-	bool (*is_shown)(const struct run_joined *joined, unsigned int stage);
+	const char *name; /* NULL: the stage's */
+	size_t offset;	  /* in struct run_parts */
+	enum shown shown;
 	unsigned int stage;
 	bool detail; /* divides the row above, not part of the total */
 };
 
-static uint64_t sum_wait(const struct run_parts *parts, unsigned int stage)
-{
-	(void)stage;
-	return parts->wait_ns;
-}
+#define OF(member)   offsetof(struct run_parts, member)
+#define STAGE(which) {NULL, OF(stages[which]), IF_KNOWN, which, false}
 
-static uint64_t sum_network(const struct run_parts *parts, unsigned int stage)
-{
-	(void)stage;
-	return parts->network_ns;
-}
-
-static uint64_t sum_stage(const struct run_parts *parts, unsigned int stage)
-{
-	return parts->stages[stage].value;
-}
-
-static uint64_t sum_running(const struct run_parts *parts, unsigned int stage)
-{
-	(void)stage;
-	return parts->running_ns.value;
-}
-
-static uint64_t sum_runnable(const struct run_parts *parts, unsigned int stage)
-{
-	(void)stage;
-	return parts->runnable_ns.value;
-}
-
-static uint64_t sum_blocked(const struct run_parts *parts, unsigned int stage)
-{
-	(void)stage;
-	return parts->blocked_ns.value;
-}
-
-static bool shows_wait(const struct run_joined *joined, unsigned int stage)
-{
-	(void)stage;
-	return joined->sum.wait_ns != 0;
-}
-
-static bool shows_always(const struct run_joined *joined, unsigned int stage)
-{
-	(void)joined;
-	(void)stage;
-	return true;
-}
-
-static bool shows_stage(const struct run_joined *joined, unsigned int stage)
-{
-	return joined->sum.stages[stage].known;
-}
-
-static bool shows_split(const struct run_joined *joined, unsigned int stage)
-{
-	(void)stage;
-	return joined->sum.running_ns.known;
-}
-
-/* clang-format off */
 static const struct part parts[] = {
-	{"not yet sent", sum_wait, shows_wait, 0, false},
-	{"network + client", sum_network, shows_always, 0, false},
-	{NULL, sum_stage, shows_stage, STAGE_ACCEPT_QUEUE, false},
-	{NULL, sum_stage, shows_stage, STAGE_SOCKET_QUEUE, false},
-	{NULL, sum_stage, shows_stage, STAGE_RECEIVE, false},
-	{NULL, sum_stage, shows_stage, STAGE_SERVICE, false},
-	{"  running", sum_running, shows_split, 0, true},
-	{"  runnable", sum_runnable, shows_split, 0, true},
-	{"  blocked", sum_blocked, shows_split, 0, true},
-	{NULL, sum_stage, shows_stage, STAGE_RESPOND, false},
-	{NULL, sum_stage, shows_stage, STAGE_TRANSMIT_QUEUE, false},
+	{"not yet sent", OF(wait_ns), IF_NOT_ZERO, 0, false},
+	{"network + client", OF(network_ns), ALWAYS, 0, false},
+	STAGE(STAGE_ACCEPT_QUEUE),
+	STAGE(STAGE_SOCKET_QUEUE),
+	STAGE(STAGE_RECEIVE),
+	STAGE(STAGE_SERVICE),
+	{"  running", OF(running_ns), IF_KNOWN, 0, true},
+	{"  runnable", OF(runnable_ns), IF_KNOWN, 0, true},
+	{"  blocked", OF(blocked_ns), IF_KNOWN, 0, true},
+	STAGE(STAGE_RESPOND),
+	STAGE(STAGE_TRANSMIT_QUEUE),
 };
-/* clang-format on */
 
 static unsigned int name_columns(const struct run_joined *joined)
 {
@@ -118,7 +67,19 @@ static const char *part_name(const struct run_joined *joined, const struct part 
 
 static uint64_t part_sum(const struct part *part, const struct run_parts *sums)
 {
-	return part->sum_ns(sums, part->stage);
+	const void *time = (const char *)sums + part->offset;
+
+	return part->shown == IF_KNOWN ? ((const struct run_number *)time)->value
+				       : *(const uint64_t *)time;
+}
+
+static bool is_shown(const struct part *part, const struct run_joined *joined)
+{
+	const void *time = (const char *)&joined->sum + part->offset;
+
+	if (part->shown == IF_KNOWN)
+		return ((const struct run_number *)time)->known;
+	return part->shown == ALWAYS || *(const uint64_t *)time;
 }
 
 static double share(uint64_t part_ns, const struct run_parts *sums)
@@ -133,7 +94,7 @@ bool report_part(const struct run_joined *joined, const struct run_parts *sums, 
 {
 	char name[SHORT_TEXT];
 
-	if (!parts[i].is_shown(joined, parts[i].stage))
+	if (!is_shown(&parts[i], joined))
 		return false;
 	snprintf(ret_part->name, sizeof(ret_part->name), "%s", part_name(joined, &parts[i], name));
 	ret_part->sum_ns = part_sum(&parts[i], sums);
@@ -177,7 +138,7 @@ void report_shares(const struct run_joined *joined, const struct run_parts *sums
 
 		snprintf(item, sizeof(item), "%s%s %s", i ? ", " : "",
 			 part_name(joined, &parts[order[i]], name), page_share(percent, text));
-		if (percent < 0.5 || page_columns(ret_text) + page_columns(item) > columns ||
+		if (percent < 0.5 || text_columns(ret_text) + text_columns(item) > columns ||
 		    length + strlen(item) >= size)
 			return;
 		length += (size_t)snprintf(ret_text + length, size - length, "%s", item);
@@ -295,7 +256,7 @@ static void print_part(const struct page *page, const struct run_joined *joined,
 {
 	char name[SHORT_TEXT];
 
-	if (!part->is_shown(joined, part->stage))
+	if (!is_shown(part, joined))
 		return;
 	page_left(page, name_columns(joined), "%s", part_name(joined, part, name));
 	for (size_t i = first_tail(page, joined); i < joined->tail_count; i++) {
@@ -354,12 +315,6 @@ static const char *client_text(const struct page *page, const struct run_exchang
 	return page->width >= 100 || !port ? exchange->client : port;
 }
 
-/* Return the columns left for the shares of a line. */
-static unsigned int share_columns(const struct page *page, unsigned int used)
-{
-	return used + 2 < page->width ? page->width - used - 2 : 0;
-}
-
 /* Return the parts with a notable share, as bits. */
 static unsigned int holders(const struct run_parts *sums)
 {
@@ -415,8 +370,9 @@ static void print_alike(const struct page *page, const struct run_joined *joined
 	page_left(page, LABEL_COLUMNS, "%s", first ? "" : "slowest");
 	page_right(page, 9, "%s", page_time((double)run_parts_total(&exchange->parts), total));
 	page_left(page, 0, "  %s", left);
-	used = LABEL_COLUMNS + 9 + 2 + page_columns(left);
-	report_shares(joined, sum, share_columns(page, used), sizeof(shares), shares);
+	used = LABEL_COLUMNS + 9 + 2 + text_columns(left);
+	report_shares(joined, sum, used + 2 < page->width ? page->width - used - 2 : 0,
+		      sizeof(shares), shares);
 	page_left(page, 0, "%s%s", *shares ? "  " : "", shares);
 	fputc('\n', page->file);
 }

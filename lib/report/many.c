@@ -8,6 +8,7 @@
 #include "parts.h"
 #include "sojourn/clock.h"
 #include "sojourn/report.h"
+#include "sojourn/text.h"
 
 #define RATE_COLUMNS 10
 #define MEAN_COLUMNS 10
@@ -59,7 +60,7 @@ static struct layout layout_of(const struct page *page, const struct run_service
 	char name[REPORT_NAME];
 
 	for (size_t i = 0; i < count; i++) {
-		unsigned int columns = page_columns(name_of(services[i], name));
+		unsigned int columns = text_columns(name_of(services[i], name));
 
 		if (columns <= most && columns > layout.name)
 			layout.name = columns;
@@ -162,7 +163,7 @@ static void print_row(const struct page *page, const struct layout *layout, cons
 	page_style(page, is_old(&service->open) ? STYLE_HOT : STYLE_PLAIN);
 	page_left(page, layout->name, "%s", name);
 	page_style(page, STYLE_PLAIN);
-	if (page_columns(name) > layout->name) {
+	if (text_columns(name) > layout->name) {
 		fputc('\n', page->file);
 		page_left(page, layout->name, "%s", "");
 	}

@@ -90,7 +90,10 @@ const char *report_unfollowed(const struct run_service *service)
 {
 	const char *reason = service->http2.reason;
 
-	return reason && strstr(reason, "--http") ? " (--http of the observer times them)" : "";
+	if (!reason || !strstr(reason, "--http"))
+		return "";
+	return service->tls ? " (--tls of the observer times them in OpenSSL's TLS)"
+			    : " (--http of the observer times them)";
 }
 
 /* Multiplexed exchanges are never joined. */

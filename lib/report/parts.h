@@ -34,7 +34,8 @@ void report_unasked(const struct page *page, const struct run_service *service);
 /* Times outside of a round trip: connections waiting for accept(), responses waiting for ack. */
 void report_beside(const struct page *page, const struct run_service *service);
 /* Connections, bytes, and what was not seen. */
-void report_details(const struct page *page, const struct run_service *service);
+void report_details(const struct page *page, const struct run *run,
+		    const struct run_service *service);
 
 /* http.c: HTTP/2 streams, if they are exchanges. */
 void report_http2(const struct page *page, const struct run_service *service);
@@ -83,8 +84,11 @@ bool report_service_note(const struct run_service *service, struct report_note *
 void report_print_service_note(const struct page *page, const struct run_service *service);
 void report_print_notes(const struct page *page, const struct run_driver *driver);
 
-/* routes.c: a line for each route, and how many requests have none that is known. */
-void report_routes(const struct page *page, const struct run_service *service);
+/* routes.c: a row for each route, the one with most of the time first; rates over @span_ns, 0: none. */
+void report_routes(const struct page *page, const struct run_service *service, uint64_t span_ns);
+
+/* proposed.c: proposed routes, and the share of each. */
+void report_proposed(const struct page *page, const struct run_service *service);
 
 /* listeners.c: a line for each of several listeners, the fullest first. */
 void report_listeners(const struct page *page, const struct run_service *service);
@@ -103,10 +107,10 @@ struct report_upstream {
 	char unknown[128]; /* why the share is not known; "": it is */
 };
 
-/* Return the number of upstreams of @front with exchanges. */
+/* Return the number of upstreams of @front that were asked. */
 size_t report_upstreams(const struct run *run, const struct run_service *front,
 			struct report_upstream *ret_upstreams, size_t size);
-/* Find the upstream that took at least half of the service. False: none, or not known. */
+/* Find the upstream that took at least half of the service, or one that may have: its share is not known. */
 bool report_main_upstream(const struct run *run, const struct run_service *front,
 			  struct report_upstream *ret_upstream);
 /* Write a sentence on all upstreams. False: there is none. */
@@ -157,6 +161,8 @@ struct report_ports {
 };
 
 struct report_ports report_compared_ports(const struct run *run);
+/* The ports that the driver was sent to. */
+struct report_ports report_target_ports(const struct run_driver *driver);
 bool report_has_port(const struct report_ports *ports, uint16_t port);
 /* The verdict on all requests observed at @service; false: nothing to say. */
 bool report_service_verdict(const struct run *run, const struct run_service *service,

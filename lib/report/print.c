@@ -25,15 +25,6 @@ void page_style(const struct page *page, enum style style)
 		fputs(escapes[style], page->file);
 }
 
-unsigned int page_columns(const char *text)
-{
-	unsigned int columns = 0;
-
-	for (; *text; text++)
-		columns += ((unsigned char)*text & 0xc0) != 0x80;
-	return columns;
-}
-
 __attribute__((format(printf, 1, 0))) static char *format_text(const char *format, va_list args)
 {
 	char *text;
@@ -51,7 +42,7 @@ static void print_spaces(const struct page *page, unsigned int count)
 
 static unsigned int missing_columns(const char *text, unsigned int columns)
 {
-	unsigned int used = page_columns(text);
+	unsigned int used = text_columns(text);
 
 	return used < columns ? columns - used : 0;
 }
@@ -93,7 +84,7 @@ void page_right(const struct page *page, unsigned int columns, const char *forma
 static unsigned int wrap_word(const struct page *page, unsigned int indent, unsigned int column,
 			      const char *word)
 {
-	unsigned int columns = page_columns(word);
+	unsigned int columns = text_columns(word);
 
 	if (column > indent && column + 1 + columns > page->width) {
 		fputc('\n', page->file);
@@ -156,13 +147,13 @@ static void make_room(struct items *items, unsigned int columns)
 
 	if (!items->started)
 		return;
-	if (items->column + page_columns(separator) + columns > items->page->width) {
+	if (items->column + text_columns(separator) + columns > items->page->width) {
 		fputc('\n', items->page->file);
 		print_spaces(items->page, items->indent);
 		items->column = items->indent;
 	} else {
 		fputs(separator, items->page->file);
-		items->column += page_columns(separator);
+		items->column += text_columns(separator);
 	}
 }
 
@@ -176,9 +167,9 @@ void items_add(struct items *items, const char *format, ...)
 	va_end(args);
 	if (!text)
 		return;
-	make_room(items, page_columns(text));
+	make_room(items, text_columns(text));
 	fputs(text, items->page->file);
-	items->column += page_columns(text);
+	items->column += text_columns(text);
 	items->started = true;
 }
 

@@ -56,9 +56,6 @@ __attribute__((format(printf, 3, 4))) void page_wrap(const struct page *page, un
 __attribute__((format(printf, 4, 5))) void page_counted(const struct page *page, const char *label,
 							uint64_t count, const char *format, ...);
 
-/* Return the characters in UTF-8 @text (ours are never wide or combining). */
-unsigned int page_columns(const char *text);
-
 /* A line of items separated by " · ", continued at @indent on the next line. */
 struct items {
 	const struct page *page;

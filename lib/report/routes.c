@@ -1,9 +1,130 @@
 // SPDX-License-Identifier: MIT
-/* The part of a report about requests by route, with --route: a row for each. */
-#include "parts.h"
+/*
+ * The part of a report about requests by route, with --route: the route with most of the time in service, and a
+ * row for each. Neighbour: many.c, whose table is of services.
+ */
+#include <stdlib.h>
 
-/* Rows on a page that must be short. */
-#define FEW_ROUTES 6U
+#include "parts.h"
+#include "sojourn/text.h"
+
+/* Rows unless verbose, and on a page that must be short. */
+#define MOST_ROUTES 12U
+#define FEW_ROUTES  6U
+
+#define INDENT	      2
+#define COUNT_COLUMNS 12
+#define RATE_COLUMNS  10
+#define CLASS_COLUMNS 7
+#define TIME_COLUMNS  12
+/* Routes with more columns than there are have a line of their own. */
+#define NAME_LEAST 12U
+
+/* The table of one service. */
+struct table {
+	const struct page *page;
+	uint64_t span_ns;
+	unsigned int name; /* columns of the route, with the indent */
+	bool rates, classes;
+	size_t shown;
+	size_t count;
+	struct run_route *routes[RUN_ROUTES_MOST];
+};
+
+static double service_ns(const struct run_route *route)
+{
+	return (double)route->service.sum;
+}
+
+/* Leave out columns that a narrow page has no room for. Return the columns for the route. */
+static unsigned int lay_out(struct table *table, unsigned int width)
+{
+	unsigned int left = width - (width < COUNT_COLUMNS + 2 * TIME_COLUMNS
+					     ? width
+					     : COUNT_COLUMNS + 2 * TIME_COLUMNS);
+
+	table->classes = left >= INDENT + NAME_LEAST + 2 * CLASS_COLUMNS;
+	left -= table->classes ? 2 * CLASS_COLUMNS : 0;
+	table->rates = left >= INDENT + NAME_LEAST + RATE_COLUMNS;
+	left -= table->rates ? RATE_COLUMNS : 0;
+	return left < INDENT + NAME_LEAST ? INDENT + NAME_LEAST : left;
+}
+
+static struct table table_of(const struct page *page, const struct run_service *service,
+			     uint64_t span_ns)
+{
+	const struct run_routes *routes = &service->routes;
+	struct table table = {.page = page, .span_ns = span_ns};
+	unsigned int room = lay_out(&table, page->width);
+	size_t most = page->verbose ? RUN_ROUTES_MOST : page->tight ? FEW_ROUTES : MOST_ROUTES;
+
+	for (size_t i = 0; i < routes->count && table.count < RUN_ROUTES_MOST; i++)
+		if (routes->list[i].count || page->verbose)
+			table.routes[table.count++] = &routes->list[i];
+	qsort(table.routes, table.count, sizeof(*table.routes), run_route_compare);
+	table.shown = table.count < most ? table.count : most;
+	for (size_t i = 0; i < table.shown; i++) {
+		unsigned int columns = INDENT + text_columns(table.routes[i]->route);
+
+		if (columns <= room && columns > table.name)
+			table.name = columns;
+	}
+	return table;
+}
+
+/* Say which route takes most of the service's time. One with all requests says nothing. */
+static void print_verdict(const struct table *table)
+{
+	const struct run_route *first = table->routes[0];
+	double all_ns = 0, timed = 0;
+	char time[SHORT_TEXT], requests[SHORT_TEXT];
+
+	for (size_t i = 0; i < table->count; i++) {
+		all_ns += service_ns(table->routes[i]);
+		timed += (double)table->routes[i]->service.count;
+	}
+	if (table->count < 2 || all_ns <= 0)
+		return;
+	page_left(table->page, LABEL_COLUMNS, "routes");
+	page_wrap(table->page, LABEL_COLUMNS, "%s: %s of the time in service, %s of the requests",
+		  first->route, page_share(100 * service_ns(first) / all_ns, time),
+		  page_share(100 * (double)first->service.count / timed, requests));
+}
+
+static void print_titles(const struct table *table)
+{
+	const struct page *page = table->page;
+
+	page_style(page, STYLE_DIM);
+	page_left(page, table->name, "  route");
+	page_right(page, COUNT_COLUMNS, "requests");
+	if (table->rates)
+		page_right(page, RATE_COLUMNS, "rate");
+	if (table->classes) {
+		page_right(page, CLASS_COLUMNS, "4xx");
+		page_right(page, CLASS_COLUMNS, "5xx");
+	}
+	page_right(page, TIME_COLUMNS, "p50 service");
+	page_right(page, TIME_COLUMNS, "p99 service");
+	page_style(page, STYLE_PLAIN);
+	fputc('\n', page->file);
+}
+
+/* Print classes that are zero as "-", so that those that are not catch the eye. */
+static void print_class(const struct page *page, uint64_t count)
+{
+	char text[SHORT_TEXT];
+
+	page_right(page, CLASS_COLUMNS, "%s", count ? page_count(count, text) : "-");
+}
+
+static void print_time(const struct page *page, const struct histogram *h, double quantile)
+{
+	char text[SHORT_TEXT];
+
+	page_right(page, TIME_COLUMNS, "%s",
+		   h->count ? page_time((double)histogram_quantile(h, quantile), text) : "-");
+}
 
 static double mean_of(struct run_route *route)
 {
@@ -14,45 +135,56 @@ static double mean_of(struct run_route *route)
 	return sum;
 }
 
-static void add_class(struct items *items, const char *name, uint64_t count)
+/* Print the means of the stages below a route's row, the longest service, and responses without a known status. */
+static void print_more(const struct page *page, struct run_route *route)
 {
-	char text[SHORT_TEXT];
-
-	if (count)
-		items_add(items, "%s %s", name, page_count(count, text));
-}
-
-/* Add the times of a route: those of its residence, and the percentiles of service. */
-static void add_times(struct items *items, struct run_route *route, bool verbose)
-{
-	const struct histogram *h = &route->service;
+	bool timed = page->verbose && route->service.count;
 	char text[SHORT_TEXT], name[SHORT_TEXT];
+	struct items items;
 
-	items_add(items, "mean %s", page_time(mean_of(route), text));
-	for (enum stage stage = STAGE_SOCKET_QUEUE; verbose && stage <= STAGE_RESPOND; stage++)
-		items_add(items, "%s %s", page_words(run_stage_names[stage], name),
+	if (!timed && !route->status[0])
+		return;
+	items = items_begin(page, "", 2 * INDENT);
+	if (timed)
+		items_add(&items, "mean %s", page_time(mean_of(route), text));
+	for (enum stage stage = STAGE_SOCKET_QUEUE; timed && stage <= STAGE_RESPOND; stage++)
+		items_add(&items, "%s %s", page_words(run_stage_names[stage], name),
 			  page_time(histogram_mean(run_route_stage(route, stage)), text));
-	items_add(items, "service p50 %s", page_time((double)histogram_quantile(h, 0.5), text));
-	items_add(items, "p99 %s", page_time((double)histogram_quantile(h, 0.99), text));
-	items_add(items, "max %s", page_time((double)h->max, text));
-}
-
-static void report_route(const struct page *page, const char *label, struct run_route *route)
-{
-	struct items items = items_begin(page, label, LABEL_COLUMNS);
-	char text[SHORT_TEXT];
-
-	items_add(&items, "%s", route->route);
-	items_add(&items, "%s", page_count(route->count, text));
-	if (route->service.count)
-		add_times(&items, route, page->verbose);
-	add_class(&items, "4xx", route->status[4]);
-	add_class(&items, "5xx", route->status[5]);
-	add_class(&items, "status not known", route->status[0]);
+	if (timed)
+		items_add(&items, "longest service %s",
+			  page_time((double)route->service.max, text));
+	if (route->status[0])
+		items_add(&items, "status not known %s", page_count(route->status[0], text));
 	items_end(&items);
 }
 
-static void report_not_known(const struct page *page, const struct run_routes *routes)
+static void print_route(const struct table *table, struct run_route *route)
+{
+	const struct page *page = table->page;
+	char text[SHORT_TEXT];
+
+	page_left(page, table->name, "  %s", route->route);
+	if (INDENT + text_columns(route->route) > table->name) {
+		fputc('\n', page->file);
+		page_left(page, table->name, "%s", "");
+	}
+	page_right(page, COUNT_COLUMNS, "%s", page_count(route->count, text));
+	if (table->rates && table->span_ns)
+		page_right(page, RATE_COLUMNS, "%s/s",
+			   page_rate(route->count, table->span_ns, text));
+	else if (table->rates)
+		page_right(page, RATE_COLUMNS, "-");
+	if (table->classes) {
+		print_class(page, route->status[4]);
+		print_class(page, route->status[5]);
+	}
+	print_time(page, &route->service, 0.5);
+	print_time(page, &route->service, 0.99);
+	fputc('\n', page->file);
+	print_more(page, route);
+}
+
+static void print_not_known(const struct page *page, const struct run_routes *routes)
 {
 	struct items items;
 	uint64_t sum = 0;
@@ -71,38 +203,23 @@ static void report_not_known(const struct page *page, const struct run_routes *r
 	items_end(&items);
 }
 
-/* Return how many routes have requests, or as many as are printed. */
-static size_t count_rows(const struct page *page, const struct run_routes *routes)
+void report_routes(const struct page *page, const struct run_service *service, uint64_t span_ns)
 {
-	size_t rows = 0;
+	struct table table;
 
-	for (size_t i = 0; i < routes->count; i++)
-		rows += routes->list[i].count || page->verbose;
-	return page->tight && rows > FEW_ROUTES ? FEW_ROUTES : rows;
-}
-
-void report_routes(const struct page *page, const struct run_service *service)
-{
-	const struct run_routes *routes = &service->routes;
-	size_t rows = count_rows(page, routes), printed = 0, left = 0;
-	struct items items;
-
-	if (!routes->count)
+	if (!service->routes.count)
 		return;
-	if (!rows) {
-		items = items_begin(page, "routes", LABEL_COLUMNS);
-		items_add(&items, "no request of a known route");
-		items_end(&items);
+	table = table_of(page, service, span_ns);
+	if (!table.count) {
+		page_left(page, LABEL_COLUMNS, "routes");
+		page_wrap(page, LABEL_COLUMNS, "no request of a known route");
+	} else {
+		print_verdict(&table);
+		print_titles(&table);
 	}
-	for (size_t i = 0; i < routes->count; i++) {
-		struct run_route *route = &routes->list[i];
-
-		if (printed < rows && (route->count || page->verbose))
-			report_route(page, printed++ ? "" : "routes", route);
-		else
-			left += route->count != 0;
-	}
-	if (left)
-		page_counted(page, "", left, "routes more: -v prints all");
-	report_not_known(page, routes);
+	for (size_t i = 0; i < table.shown; i++)
+		print_route(&table, table.routes[i]);
+	if (table.shown < table.count)
+		page_counted(page, "", table.count - table.shown, "routes more: -v prints all");
+	print_not_known(page, &service->routes);
 }

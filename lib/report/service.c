@@ -7,6 +7,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/report.h"
 #include "sojourn/run_sum.h"
+#include "sojourn/text.h"
 
 #define MAX_NAMED_PROCESSES 6
 
@@ -77,24 +78,11 @@ static bool has_connections(const struct run_service *service)
 	return strcmp(service->protocol, "udp") != 0;
 }
 
-static double fd_share(const struct run_process *process)
-{
-	if (!process->open_fds.known || !process->fd_limit.known || !process->fd_limit.value)
-		return -1;
-	return (double)process->open_fds.value / (double)process->fd_limit.value;
-}
-
 /* Show the process nearest to its limit. */
 static void add_fds(struct items *items, const struct run_service *service)
 {
-	const struct run_process *fullest = NULL;
+	const struct run_process *fullest = run_fullest(service);
 
-	for (size_t i = 0; i < service->process_count; i++) {
-		const struct run_process *process = &service->processes[i];
-
-		if (fd_share(process) >= 0 && (!fullest || fd_share(process) > fd_share(fullest)))
-			fullest = process;
-	}
 	if (!fullest)
 		return;
 	if (service->process_count > 1)
@@ -472,14 +460,16 @@ static void report_bytes(const struct page *page, const struct run_service *serv
 	items_end(&items);
 }
 
-/* Begin the line of a stage outside the breakdown; @label precedes the numbers. */
-static struct items begin_beside(const struct page *page, const char *label,
-				 const struct histogram *h)
+/* Print the line of a stage outside the breakdown, if it has values; @label precedes the numbers. */
+static void report_values(const struct page *page, const char *label, const struct histogram *h)
 {
-	struct items items = items_begin(page, label, LABEL_COLUMNS);
+	struct items items;
 	char text[SHORT_TEXT];
 
-	items.column += page_columns(label) - LABEL_COLUMNS;
+	if (!h->count)
+		return;
+	items = items_begin(page, label, LABEL_COLUMNS);
+	items.column += text_columns(label) - LABEL_COLUMNS;
 	items_add(&items, "%s", page_count(h->count, text));
 	items_add(&items, "mean %s", page_time(histogram_mean(h), text));
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
@@ -489,7 +479,7 @@ static struct items begin_beside(const struct page *page, const char *label,
 			items_add(&items, "%s %s", columns[i].label,
 				  page_time((double)value, text));
 	}
-	return items;
+	items_end(&items);
 }
 
 /* Print responses by status, and the service time of failed ones. */
@@ -504,32 +494,26 @@ static void report_statuses(const struct page *page, const struct run_service *s
 		{"service of 5xx ", &responses->service_5xx},
 		{"service of failed gRPC ", &service->grpc.service_failed},
 	};
-	struct items items;
 
-	if (page->tight == TIGHT_MOST)
-		return;
-	report_http_statuses(page, responses);
-	report_grpc_statuses(page, &service->grpc);
-	for (size_t i = 0; i < ARRAY_SIZE(failed) && !page->tight; i++) {
-		if (!failed[i].histogram->count)
-			continue;
-		items = begin_beside(page, failed[i].label, failed[i].histogram);
-		items_end(&items);
-	}
+	if (page->tight != TIGHT_MOST)
+		report_http_statuses(page, responses);
+	/* Routes do not show failed calls: their responses have the status 200. */
+	if (page->tight != TIGHT_MOST || service->grpc.service_failed.count)
+		report_grpc_statuses(page, &service->grpc);
+	for (size_t i = 0; i < ARRAY_SIZE(failed) && !page->tight; i++)
+		report_values(page, failed[i].label, failed[i].histogram);
 }
 
 static void report_accept_wait(const struct page *page, const struct run_service *service)
 {
 	const struct run_stage *stage = &service->stages[STAGE_ACCEPT_QUEUE];
 	char name[SHORT_TEXT], label[2 * SHORT_TEXT];
-	struct items items;
 
-	if (!stage->measured || !stage->histogram.count)
+	if (!stage->measured)
 		return;
 	snprintf(label, sizeof(label), "%s wait (per connection) ",
 		 page_words(run_stage_label(service->stages, STAGE_ACCEPT_QUEUE), name));
-	items = begin_beside(page, label, &stage->histogram);
-	items_end(&items);
+	report_values(page, label, &stage->histogram);
 }
 
 /* Print the ack stage, which people compare with srtt and min RTT among the connections. */
@@ -537,7 +521,6 @@ static void report_ack(const struct page *page, const struct run_service *servic
 {
 	const struct run_stage *stage = &service->stages[STAGE_ACK];
 	const char *missing = report_missing(stage, STAGE_ACK);
-	struct items items;
 
 	if (report_is_unasked(stage) || !report_has_stage(service, STAGE_ACK))
 		return;
@@ -547,8 +530,7 @@ static void report_ack(const struct page *page, const struct run_service *servic
 		page_wrap(page, LABEL_COLUMNS, "not measured: %s", missing);
 		page_style(page, STYLE_PLAIN);
 	} else {
-		items = begin_beside(page, "ack (overlaps the network) ", &stage->histogram);
-		items_end(&items);
+		report_values(page, "ack (overlaps the network) ", &stage->histogram);
 	}
 }
 
@@ -579,27 +561,6 @@ static void report_split(const struct page *page, const struct run_service *serv
 			  page_time((double)parts[i].histogram.sum / count, text));
 	if (parts->histogram.count < all)
 		items_add(&items, "not divided %s", page_count(all - parts->histogram.count, text));
-	items_end(&items);
-}
-
-/* A censored time: the requests would have waited longer. */
-static void report_abandoned(const struct page *page, const struct run_service *service)
-{
-	struct items items;
-
-	if (!service->abandoned.count)
-		return;
-	items = begin_beside(page, "unanswered (waited at least) ", &service->abandoned);
-	items_end(&items);
-}
-
-static void report_handshakes(const struct page *page, const struct run_service *service)
-{
-	struct items items;
-
-	if (!service->tls_handshake.count)
-		return;
-	items = begin_beside(page, "TLS handshake ", &service->tls_handshake);
 	items_end(&items);
 }
 
@@ -660,12 +621,14 @@ void report_server_name(const struct run_service *service, char ret_name[static 
 	snprintf(ret_name, SHORT_TEXT, "%s", one ? service->processes[0].comm : "the server");
 }
 
-void report_details(const struct page *page, const struct run_service *service)
+void report_details(const struct page *page, const struct run *run,
+		    const struct run_service *service)
 {
 	if (!page->verbose) {
 		report_http2(page, service);
 		report_statuses(page, service);
-		report_routes(page, service);
+		report_routes(page, service, report_span(run, service));
+		report_proposed(page, service);
 		report_caveats(page, service);
 		return;
 	}
@@ -674,11 +637,13 @@ void report_details(const struct page *page, const struct run_service *service)
 	report_connections(page, service);
 	report_http2(page, service);
 	report_statuses(page, service);
-	report_routes(page, service);
+	report_routes(page, service, report_span(run, service));
+	report_proposed(page, service);
 	report_listeners(page, service);
 	report_open(page, service);
-	report_handshakes(page, service);
-	report_abandoned(page, service);
+	report_values(page, "TLS handshake ", &service->tls_handshake);
+	/* A censored time: the requests would have waited longer. */
+	report_values(page, "unanswered (waited at least) ", &service->abandoned);
 	report_bytes(page, service);
 	report_followed(page, service);
 	report_caveats(page, service);

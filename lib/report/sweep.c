@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "parts.h"
-#include "sojourn/clock.h"
 #include "sojourn/report.h"
 #include "sojourn/sweep.h"
+#include "sojourn/text.h"
 
 #define LABEL	 15
 #define BAR_MAX	 20
@@ -238,7 +238,7 @@ static void end_row(const struct table *table, size_t index)
 		add(text, sizeof(text), KNEE);
 	if (*remarks)
 		add(text, sizeof(text), "%s", remarks);
-	fits = used + 2 + page_columns(text) <= table->page->width;
+	fits = used + 2 + text_columns(text) <= table->page->width;
 	print_bar(table, step, *text && fits);
 	if (*text && fits)
 		page_left(table->page, 0, "  %s", text);

@@ -194,7 +194,7 @@ static void print_resources(const struct report *report)
 		report_state(page, run, report->driven);
 		if (page->verbose)
 			report_beside(page, report->driven);
-		report_details(page, report->driven);
+		report_details(page, run, report->driven);
 	}
 	if (run->driver && page->verbose) {
 		if (report->driven)
@@ -224,7 +224,7 @@ static void print_service(const struct report *report, const struct run_service 
 		report_stages(page, service);
 	report_print_hints(page, report->run, service);
 	report_state(page, report->run, service);
-	report_details(page, service);
+	report_details(page, report->run, service);
 }
 
 /* Return whether nothing came and nothing was missed. */

@@ -8,7 +8,7 @@
 
 #include "means.h"
 #include "parts.h"
-#include "sojourn/clock.h"
+#include "sojourn/text.h"
 
 #define ROW_COUNT (1 + REPORT_MEAN_STAGES + 1)
 
@@ -29,12 +29,6 @@ static const char *const stage_remarks[STAGE_COUNT] = {
 	[STAGE_SOCKET_QUEUE] = "\u2190 waiting at the server",
 	[STAGE_SERVICE] = "\u2190 true server-side latency",
 };
-
-/* The accept queue's percentiles are per connection. */
-static const struct histogram *percentiles_of(const struct report_mean *mean, enum stage stage)
-{
-	return stage == STAGE_ACCEPT_QUEUE || !mean->histogram->count ? NULL : mean->histogram;
-}
 
 /* Fill rows for the network, the stages, and their excess over the round trip, if any. */
 static size_t fill_rows(const struct run_service *service, const struct report_means *means,
@@ -59,7 +53,10 @@ static size_t fill_rows(const struct run_service *service, const struct report_m
 			.missing = means->stages[i].missing,
 			.lacks = "not measured",
 			.mean_ns = means->stages[i].mean_ns,
-			.histogram = percentiles_of(&means->stages[i], i),
+			/* The accept queue's percentiles are per connection. */
+			.histogram = i == STAGE_ACCEPT_QUEUE || !means->stages[i].histogram->count
+					     ? NULL
+					     : means->stages[i].histogram,
 			.remark = stage_remarks[i],
 			.optional = i >= STAGE_RESIDENCE_END,
 		};
@@ -93,7 +90,7 @@ static const struct row *largest_row(const struct row *rows, size_t count)
 /* An inferred accept queue has the longest label. */
 static unsigned int label_end(const struct report_means *means)
 {
-	unsigned int end = 2 + page_columns(means->stages[STAGE_ACCEPT_QUEUE].name) + 1;
+	unsigned int end = 2 + text_columns(means->stages[STAGE_ACCEPT_QUEUE].name) + 1;
 
 	return end > LABEL_END ? end : LABEL_END;
 }
@@ -108,7 +105,7 @@ static struct room room_for(const struct page *page, const struct report_means *
 			    const struct row *row)
 {
 	unsigned int left = label_end(means) + MEAN_COLUMNS + SHARE_COLUMNS;
-	unsigned int remark = row->remark ? 3 + page_columns(row->remark) : 0;
+	unsigned int remark = row->remark ? 3 + text_columns(row->remark) : 0;
 	bool percentiles = page->width >= left + PERCENTILES * PERCENTILE_COLUMNS + WIDEST_REMARK;
 
 	return (struct room){

@@ -7,7 +7,7 @@
 #include "sojourn/run_sum.h"
 #include "sojourn/text.h"
 
-/* Calls of others, untimed calls and open ones may make this part of all, and no more. */
+/* Calls of others, untimed ones and those without an answer may make this part of all, and no more. */
 #define NEGLIGIBLE 0.01
 /* So much more than all of the service may be calls that were under way when the period began. */
 #define EXCESS 1.02
@@ -42,6 +42,23 @@ static bool all_timed(const struct run_service *service)
 	       NEGLIGIBLE * (double)service->exchanges;
 }
 
+static uint64_t without_answer(const struct run_service *service)
+{
+	return service->losses[RUN_LOSS_UNANSWERED] + service->open.read.value +
+	       service->open.unread.value;
+}
+
+/*
+ * Return how many calls got no answer, although the front's requests got one. After a timeout the wait for the call is
+ * in the front's service, but in no exchange of the upstream. Requests that wait on both sides are in neither.
+ */
+static uint64_t given_up(const struct run_service *front, const struct run_service *upstream)
+{
+	uint64_t calls = without_answer(upstream), requests = without_answer(front);
+
+	return calls > requests ? calls - requests : 0;
+}
+
 /*
  * Return the mean time of a call within the front's service, until the first byte of its response. While the request
  * still arrives, the front may be receiving it itself; while the response is written, it may be passing it on.
@@ -58,7 +75,7 @@ static void write_unknown(const struct run_service *front, const struct run_upst
 			  struct report_upstream *upstream)
 {
 	const struct run_service *service = upstream->service;
-	uint64_t all = row->connections + row->others;
+	uint64_t all = row->connections + row->others, silent = given_up(front, service);
 	char count[SHORT_TEXT], total[SHORT_TEXT], *text = upstream->unknown;
 	size_t size = sizeof(upstream->unknown);
 
@@ -71,6 +88,9 @@ static void write_unknown(const struct run_service *front, const struct run_upst
 			 (uintmax_t)row->serves_too.value);
 	else if (!all_timed(service) || !all_timed(front) || service->losses[RUN_LOSS_MULTIPLEXED])
 		snprintf(text, size, "not all exchanges of both are timed");
+	else if ((double)silent > NEGLIGIBLE * (double)(service->exchanges + silent))
+		snprintf(text, size, "%s of %s calls got no answer", page_count(silent, count),
+			 page_count(service->exchanges + silent, total));
 	else if (upstream->share > EXCESS)
 		snprintf(
 			text, size,
@@ -104,7 +124,8 @@ size_t report_upstreams(const struct run *run, const struct run_service *front,
 
 		*upstream = (struct report_upstream){
 			.service = find_upstream(run, front, front->upstreams[i].port)};
-		if (!upstream->service || !upstream->service->exchanges)
+		if (!upstream->service ||
+		    (!upstream->service->exchanges && !given_up(front, upstream->service)))
 			continue;
 		judge(front, &front->upstreams[i], upstream);
 		count++;
@@ -117,14 +138,17 @@ bool report_main_upstream(const struct run *run, const struct run_service *front
 {
 	struct report_upstream upstreams[REPORT_UPSTREAMS];
 	size_t count = report_upstreams(run, front, upstreams, REPORT_UPSTREAMS);
+	bool found = false;
 
 	for (size_t i = 0; i < count; i++) {
-		if (*upstreams[i].unknown || upstreams[i].share < MAIN_SHARE)
+		if (!*upstreams[i].unknown && upstreams[i].share < MAIN_SHARE)
 			continue;
 		*ret_upstream = upstreams[i];
-		return true;
+		if (!*upstreams[i].unknown)
+			return true;
+		found = true;
 	}
-	return false;
+	return found;
 }
 
 static int compare_waits(const void *a, const void *b)
@@ -169,7 +193,9 @@ static void print_upstreams(FILE *file, const struct run_service *front,
 		at_most |= upstreams[i].at_most;
 	}
 	if (known == count && sum <= 1 && !at_most)
-		fprintf(file, ". %s are its own and the network's", page_time(own_ns, own));
+		fprintf(file, ". %s are its own%s", page_time(own_ns, own),
+			front->calls ? ", the network's, or of calls that are not observed"
+				     : " and the network's");
 	else if (known == count && sum > EXCESS)
 		fputs(". Together these are more than its service, so some calls overlap", file);
 	for (size_t i = 0; i < count; i++)

@@ -140,7 +140,7 @@ static void advise(const struct run *run, const struct run_service *service, enu
 		   struct report_verdict *verdict, char *ret_text, size_t size)
 {
 	struct report_upstream upstream;
-	char name[SHORT_TEXT], share[SHORT_TEXT];
+	char name[SHORT_TEXT], share[SHORT_TEXT], called[sizeof(verdict->upstream)];
 
 	report_server_name(service, name);
 	if (may_wait(cause) && service->calls)
@@ -151,8 +151,14 @@ static void advise(const struct run *run, const struct run_service *service, enu
 			 rules[cause].names_server ? " " : "", rules[cause].help);
 	if (!may_wait(cause) || !report_main_upstream(run, service, &upstream))
 		return;
-	snprintf(verdict->upstream, sizeof(verdict->upstream), "%s (port %u)", upstream.name,
-		 upstream.service->port);
+	snprintf(called, sizeof(called), "%s (port %u)", upstream.name, upstream.service->port);
+	if (*upstream.unknown) {
+		snprintf(ret_text, size, "%s takes this long, or waits for %s%s%s", name, called,
+			 service->calls ? " or others, such as " : "",
+			 service->calls ? service->calls : "");
+		return;
+	}
+	memcpy(verdict->upstream, called, sizeof(called));
 	snprintf(ret_text, size, "%s waits for %s, %s%s of its service", name, verdict->upstream,
 		 upstream.at_most ? "at most " : "",
 		 page_share(upstream.share > 1 ? 100 : 100 * upstream.share, share));

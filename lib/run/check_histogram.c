@@ -12,12 +12,8 @@
 
 #include "members.h"
 
-typedef void (*histogram_rule)(struct checking *checking, const char *place,
-			       const struct histogram *h);
-
 static void visit_members(struct checking *checking, const char *place,
-			  const struct run_members *members, const void *structure,
-			  histogram_rule rule);
+			  const struct run_members *members, const void *structure);
 
 static void name_place(const char *place, const char *name, char ret_place[static CHECK_PLACE])
 {
@@ -26,8 +22,7 @@ static void name_place(const char *place, const char *name, char ret_place[stati
 }
 
 static void visit_stages(struct checking *checking, const char *place,
-			 const struct run_member *member, const struct run_stage *stages,
-			 histogram_rule rule)
+			 const struct run_member *member, const struct run_stage *stages)
 {
 	char name[CHECK_PLACE];
 
@@ -35,7 +30,7 @@ static void visit_stages(struct checking *checking, const char *place,
 		if (!stages[i].measured)
 			continue;
 		name_place(place, member->names[i], name);
-		rule(checking, name, &stages[i].histogram);
+		checking->of_histogram(checking, name, &stages[i].histogram);
 	}
 }
 
@@ -50,8 +45,7 @@ static void name_element(const struct run_member *member, const void *element, s
 }
 
 static void visit_list(struct checking *checking, const char *place,
-		       const struct run_member *member, const void *structure, const char *list,
-		       histogram_rule rule)
+		       const struct run_member *member, const void *structure, const char *list)
 {
 	size_t count = *(const size_t *)((const char *)structure + member->count_offset);
 	char name[CHECK_PLACE];
@@ -63,35 +57,34 @@ static void visit_list(struct checking *checking, const char *place,
 		checking->apart = member->members == &run_service_members
 					  ? check_moving((const void *)element).exchanges
 					  : 0;
-		visit_members(checking, name, member->members, element, rule);
+		visit_members(checking, name, member->members, element);
 		checking->apart = 0;
 	}
 }
 
 static void visit_member(struct checking *checking, const char *place,
-			 const struct run_member *member, const void *structure,
-			 histogram_rule rule)
+			 const struct run_member *member, const void *structure)
 {
 	const void *field = (const char *)structure + member->offset;
 	const void *pointed;
 
 	switch (member->kind) {
 	case RUN_KIND_HISTOGRAM:
-		rule(checking, place, field);
+		checking->of_histogram(checking, place, field);
 		break;
 	case RUN_KIND_STAGES:
-		visit_stages(checking, place, member, field, rule);
+		visit_stages(checking, place, member, field);
 		break;
 	case RUN_KIND_OBJECT:
-		visit_members(checking, place, member->members, field, rule);
+		visit_members(checking, place, member->members, field);
 		break;
 	case RUN_KIND_POINTER:
 		pointed = *(const void *const *)field;
 		if (pointed)
-			visit_members(checking, place, member->members, pointed, rule);
+			visit_members(checking, place, member->members, pointed);
 		break;
 	case RUN_KIND_LIST:
-		visit_list(checking, place, member, structure, *(const char *const *)field, rule);
+		visit_list(checking, place, member, structure, *(const char *const *)field);
 		break;
 	default:
 		break;
@@ -99,25 +92,25 @@ static void visit_member(struct checking *checking, const char *place,
 }
 
 static void visit_members(struct checking *checking, const char *place,
-			  const struct run_members *members, const void *structure,
-			  histogram_rule rule)
+			  const struct run_members *members, const void *structure)
 {
 	char name[CHECK_PLACE];
 
 	for (size_t i = 0; i < members->count; i++) {
 		name_place(place, members->list[i].name, name);
-		visit_member(checking, name, &members->list[i], structure, rule);
+		visit_member(checking, name, &members->list[i], structure);
 	}
 }
 
-static void visit_all(struct checking *checking, histogram_rule rule)
+void check_each_histogram(struct checking *checking, check_histogram_rule *rule)
 {
-	visit_members(checking, "", &run_document_members, checking->run, rule);
+	checking->of_histogram = rule;
+	visit_members(checking, "", &run_document_members, checking->run);
 }
 
 /* ---- the rules ---- */
 
-static void buckets(struct checking *checking, const char *place, const struct histogram *h)
+void check_buckets(struct checking *checking, const char *place, const struct histogram *h)
 {
 	uint64_t sum = 0;
 
@@ -127,12 +120,7 @@ static void buckets(struct checking *checking, const char *place, const struct h
 		   (struct check_value){"count", h->count});
 }
 
-void check_buckets(struct checking *checking)
-{
-	visit_all(checking, buckets);
-}
-
-static void means(struct checking *checking, const char *place, const struct histogram *h)
+void check_means(struct checking *checking, const char *place, const struct histogram *h)
 {
 	/* Round the mean up to a whole number, as max is whole. */
 	uint64_t mean = h->count ? h->sum / h->count + (h->sum % h->count != 0) : h->sum;
@@ -147,11 +135,6 @@ static void means(struct checking *checking, const char *place, const struct his
 			   (struct check_value){"the sum of no values", 0});
 }
 
-void check_means(struct checking *checking)
-{
-	visit_all(checking, means);
-}
-
 static int highest(const struct histogram *h)
 {
 	for (unsigned int i = BUCKET_COUNT; i-- > 0;)
@@ -160,7 +143,7 @@ static int highest(const struct histogram *h)
 	return -1;
 }
 
-static void sums(struct checking *checking, const char *place, const struct histogram *h)
+void check_sums(struct checking *checking, const char *place, const struct histogram *h)
 {
 	unsigned __int128 least = 0, most = 0, apart;
 
@@ -178,12 +161,7 @@ static void sums(struct checking *checking, const char *place, const struct hist
 			  place, h->sum, (double)least, (double)most);
 }
 
-void check_sums(struct checking *checking)
-{
-	visit_all(checking, sums);
-}
-
-static void maxima(struct checking *checking, const char *place, const struct histogram *h)
+void check_maxima(struct checking *checking, const char *place, const struct histogram *h)
 {
 	int last = highest(h);
 
@@ -193,9 +171,4 @@ static void maxima(struct checking *checking, const char *place, const struct hi
 			  ", the highest bucket in use",
 			  place, h->max, (uint64_t)bucket_lower((uint32_t)last),
 			  (uint64_t)bucket_upper((uint32_t)last));
-}
-
-void check_maxima(struct checking *checking)
-{
-	visit_all(checking, maxima);
 }

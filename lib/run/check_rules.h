@@ -6,10 +6,13 @@
 #include "checking.h"
 
 /* check_histogram.c */
-void check_buckets(struct checking *checking);
-void check_means(struct checking *checking);
-void check_sums(struct checking *checking);
-void check_maxima(struct checking *checking);
+
+/* Call the rule for every histogram of the document. */
+void check_each_histogram(struct checking *checking, check_histogram_rule *rule);
+check_histogram_rule check_buckets;
+check_histogram_rule check_means;
+check_histogram_rule check_sums;
+check_histogram_rule check_maxima;
 
 /* check_service.c */
 
@@ -22,22 +25,22 @@ struct check_moving {
 };
 
 struct check_moving check_moving(const struct run_service *service);
-void check_timed(struct checking *checking);
-void check_stages_agree(struct checking *checking);
-void check_split(struct checking *checking);
-void check_parts_of_exchanges(struct checking *checking);
+check_service_rule check_timed;
+check_service_rule check_stages_agree;
+check_service_rule check_split;
+check_service_rule check_parts_of_exchanges;
 void check_statuses(struct checking *checking);
-void check_connections(struct checking *checking);
-void check_time_wait(struct checking *checking);
-void check_transmit(struct checking *checking);
-void check_open(struct checking *checking);
-void check_long_values(struct checking *checking);
-void check_service_samples(struct checking *checking);
+check_service_rule check_connections;
+check_service_rule check_time_wait;
+check_service_rule check_transmit;
+check_service_rule check_open;
+check_service_rule check_long_values;
+check_service_rule check_service_samples;
 
 /* check_series.c */
-void check_series_tiled(struct checking *checking);
-void check_series_sums(struct checking *checking);
-void check_series_percentiles(struct checking *checking);
+check_service_rule check_series_tiled;
+check_service_rule check_series_sums;
+check_service_rule check_series_percentiles;
 
 /* check_driver.c */
 void check_responses(struct checking *checking);

@@ -21,7 +21,8 @@ static uint64_t end_of(const struct run_point *point)
 }
 
 /* A series may begin late, with its service; each of several observers has its own period. */
-static void tiled(struct checking *checking, const struct run_service *service, const char *place)
+void check_series_tiled(struct checking *checking, const struct run_service *service,
+			const char *place)
 {
 	const struct run_point *points;
 	size_t count;
@@ -38,11 +39,6 @@ static void tiled(struct checking *checking, const struct run_service *service, 
 	check_at_most(checking, place,
 		      (struct check_value){"the end of the series", end_of(&points[count - 1])},
 		      (struct check_value){"duration_ns", checking->run->duration_ns});
-}
-
-void check_series_tiled(struct checking *checking)
-{
-	check_each_service(checking, tiled);
 }
 
 /* A count of the service and of its points. */
@@ -159,7 +155,8 @@ static void same_cpu(struct checking *checking, const struct run_service *servic
 	}
 }
 
-static void summed(struct checking *checking, const struct run_service *service, const char *place)
+void check_series_sums(struct checking *checking, const struct run_service *service,
+		       const char *place)
 {
 	const struct run_number *overflows = &service->accept_queue.overflows;
 
@@ -176,13 +173,9 @@ static void summed(struct checking *checking, const struct run_service *service,
 			 offsetof(struct run_point, overflows), overflows->value);
 }
 
-void check_series_sums(struct checking *checking)
-{
-	check_each_service(checking, summed);
-}
-
 /* A histogram's percentiles ascend by construction; a point has two written ones. */
-static void ascend(struct checking *checking, const struct run_service *service, const char *place)
+void check_series_percentiles(struct checking *checking, const struct run_service *service,
+			      const char *place)
 {
 	char name[CHECK_PLACE];
 
@@ -198,9 +191,4 @@ static void ascend(struct checking *checking, const struct run_service *service,
 				      (struct check_value){"p50_ns", point->stages[stage].p50_ns},
 				      (struct check_value){"p99_ns", point->stages[stage].p99_ns});
 		}
-}
-
-void check_series_percentiles(struct checking *checking)
-{
-	check_each_service(checking, ascend);
 }

@@ -108,7 +108,7 @@ static bool older_connections(const struct run_service *service, uint64_t *ret_c
 /* ---- exchanges ---- */
 
 /* An exchange with contradictory times may be in neither of the two counts. */
-static void timed(struct checking *checking, const struct run_service *service, const char *place)
+void check_timed(struct checking *checking, const struct run_service *service, const char *place)
 {
 	uint64_t apart = check_moving(service).exchanges;
 	uint64_t known = stage_count(service, STAGE_SERVICE) + service->losses[RUN_LOSS_UNTIMED];
@@ -123,13 +123,9 @@ static void timed(struct checking *checking, const struct run_service *service, 
 	nearly_same(checking, apart, place, left, right);
 }
 
-void check_timed(struct checking *checking)
-{
-	check_each_service(checking, timed);
-}
-
 /* For UDP, socket_queue counts all datagrams, answered or not. */
-static void agree(struct checking *checking, const struct run_service *service, const char *place)
+void check_stages_agree(struct checking *checking, const struct run_service *service,
+			const char *place)
 {
 	uint64_t apart = check_moving(service).exchanges;
 	static const enum stage same[] = {STAGE_SOCKET_QUEUE, STAGE_RECEIVE, STAGE_RESPOND};
@@ -148,12 +144,7 @@ static void agree(struct checking *checking, const struct run_service *service, 
 	}
 }
 
-void check_stages_agree(struct checking *checking)
-{
-	check_each_service(checking, agree);
-}
-
-static void split(struct checking *checking, const struct run_service *service, const char *place)
+void check_split(struct checking *checking, const struct run_service *service, const char *place)
 {
 	uint64_t apart = check_moving(service).exchanges;
 	const struct histogram *whole = &service->stages[STAGE_SERVICE].histogram;
@@ -179,13 +170,8 @@ static void split(struct checking *checking, const struct run_service *service, 
 			      (struct check_value){"stages.service.sum_ns", whole->sum});
 }
 
-void check_split(struct checking *checking)
-{
-	check_each_service(checking, split);
-}
-
-static void parts_of_exchanges(struct checking *checking, const struct run_service *service,
-			       const char *place)
+void check_parts_of_exchanges(struct checking *checking, const struct run_service *service,
+			      const char *place)
 {
 	uint64_t apart = check_moving(service).exchanges;
 	static const struct {
@@ -215,11 +201,6 @@ static void parts_of_exchanges(struct checking *checking, const struct run_servi
 	nearly_at_most(checking, apart, place,
 		       (struct check_value){"accept_delayed", service->accept_delayed},
 		       (struct check_value){"accept_delay_ns", service->accept_delay_ns});
-}
-
-void check_parts_of_exchanges(struct checking *checking)
-{
-	check_each_service(checking, parts_of_exchanges);
 }
 
 /* Statuses add up to the responses, and no histogram of failed ones has more than their count. */
@@ -316,7 +297,8 @@ void check_statuses(struct checking *checking)
 /* ---- connections ---- */
 
 /* Closes and open connections may exceed the accepted ones by connections older than the period. */
-static void balance(struct checking *checking, const struct run_service *service, const char *place)
+void check_connections(struct checking *checking, const struct run_service *service,
+		       const char *place)
 {
 	uint64_t apart = check_moving(service).connections;
 	uint64_t open, older, waited;
@@ -338,13 +320,8 @@ static void balance(struct checking *checking, const struct run_service *service
 		(struct check_value){"accepted + older connections", service->accepted + older});
 }
 
-void check_connections(struct checking *checking)
-{
-	check_each_service(checking, balance);
-}
-
-static void time_wait(struct checking *checking, const struct run_service *service,
-		      const char *place)
+void check_time_wait(struct checking *checking, const struct run_service *service,
+		     const char *place)
 {
 	uint64_t apart = check_moving(service).connections;
 	nearly_at_most(checking, apart, place,
@@ -354,14 +331,8 @@ static void time_wait(struct checking *checking, const struct run_service *servi
 		       (struct check_value){"the sum of closes", ends(service)});
 }
 
-void check_time_wait(struct checking *checking)
-{
-	check_each_service(checking, time_wait);
-}
-
 /* A response followed before the period may end in it: one per older connection. */
-static void followed(struct checking *checking, const struct run_service *service,
-		     const char *place)
+void check_transmit(struct checking *checking, const struct run_service *service, const char *place)
 {
 	uint64_t apart = check_moving(service).exchanges;
 	uint64_t sent = stage_count(service, STAGE_TRANSMIT_QUEUE) +
@@ -384,15 +355,9 @@ static void followed(struct checking *checking, const struct run_service *servic
 					     service->transmit_followed + older});
 }
 
-void check_transmit(struct checking *checking)
-{
-	check_each_service(checking, followed);
-}
-
 /* ---- state at the end ---- */
 
-static void open_requests(struct checking *checking, const struct run_service *service,
-			  const char *place)
+void check_open(struct checking *checking, const struct run_service *service, const char *place)
 {
 	const struct run_open *open = &service->open;
 	uint64_t aged = 0;
@@ -415,11 +380,6 @@ static void open_requests(struct checking *checking, const struct run_service *s
 		      (struct check_value){"open.oldest_ns", open->oldest_ns.value});
 }
 
-void check_open(struct checking *checking)
-{
-	check_each_service(checking, open_requests);
-}
-
 /* ---- lengths ---- */
 
 static uint64_t longer_than(const struct histogram *h, uint64_t ns)
@@ -435,8 +395,8 @@ static uint64_t longer_than(const struct histogram *h, uint64_t ns)
  * Stages that began before the period may be longer. As stages of a connection follow each other,
  * at most one of each can have begun before, and only on an older connection.
  */
-static void long_values(struct checking *checking, const struct run_service *service,
-			const char *place)
+void check_long_values(struct checking *checking, const struct run_service *service,
+		       const char *place)
 {
 	uint64_t apart = check_moving(service).connections;
 	uint64_t duration_ns = checking->run->duration_ns, older;
@@ -458,14 +418,10 @@ static void long_values(struct checking *checking, const struct run_service *ser
 	}
 }
 
-void check_long_values(struct checking *checking)
-{
-	check_each_service(checking, long_values);
-}
-
 /* ---- samples ---- */
 
-static void sampled(struct checking *checking, const struct run_service *service, const char *place)
+void check_service_samples(struct checking *checking, const struct run_service *service,
+			   const char *place)
 {
 	uint64_t apart = check_moving(service).exchanges;
 	const struct run_samples *samples = service->samples;
@@ -498,9 +454,4 @@ static void sampled(struct checking *checking, const struct run_service *service
 	nearly_at_most(checking, apart, place,
 		       (struct check_value){"the number of samples", samples->count},
 		       (struct check_value){"exchanges", service->exchanges});
-}
-
-void check_service_samples(struct checking *checking)
-{
-	check_each_service(checking, sampled);
 }

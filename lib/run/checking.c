@@ -55,7 +55,7 @@ void check_place_of(const struct run_service *service, char ret_place[static CHE
 		 service->host ? service->host : "");
 }
 
-void check_each_service(struct checking *checking, check_service_rule rule)
+void check_each_service(struct checking *checking, check_service_rule *rule)
 {
 	char place[CHECK_PLACE];
 

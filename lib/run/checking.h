@@ -7,13 +7,20 @@
 
 #define CHECK_PLACE 160
 
+struct checking;
+typedef void check_service_rule(struct checking *checking, const struct run_service *service,
+				const char *place);
+typedef void check_histogram_rule(struct checking *checking, const char *place,
+				  const struct histogram *h);
+
 struct checking {
 	const struct run *run;
 	const char *rule;
 	char ***broken;
 	int error; /* -ENOMEM: sentences are missing */
-	/* check_histogram.c: maximum of values in the sum but not in the buckets, or vice versa. */
-	uint64_t apart;
+	/* check_histogram.c: */
+	check_histogram_rule *of_histogram;
+	uint64_t apart; /* maximum of values in the sum but not in the buckets, or vice versa */
 };
 
 /* Append "RULE: ...". */
@@ -35,9 +42,7 @@ void check_same(struct checking *checking, const char *place, struct check_value
 /* Write "tcp port 8080" or "tcp port 8080 of host server-2". */
 void check_place_of(const struct run_service *service, char ret_place[static CHECK_PLACE]);
 
-typedef void (*check_service_rule)(struct checking *checking, const struct run_service *service,
-				   const char *place);
-
-void check_each_service(struct checking *checking, check_service_rule rule);
+/* Call the rule for every service. */
+void check_each_service(struct checking *checking, check_service_rule *rule);
 
 #endif

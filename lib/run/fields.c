@@ -350,19 +350,15 @@ struct merging {
 	char **ret_error;
 };
 
-static int refuse_number(const struct merging *merging, uint64_t a, uint64_t b)
-{
-	return refuse(merging->ret_error, "driver.%s: %" PRIu64 " and %" PRIu64 " cannot be merged",
-		      merging->member->name, a, b);
-}
-
 static int merge_numbers(const struct merging *merging, uint64_t a, uint64_t b, uint64_t max,
 			 uint64_t *ret_value)
 {
 	enum run_merging how = merging->member->merging;
 
 	if (how == RUN_MERGING_SAME && a != b)
-		return refuse_number(merging, a, b);
+		return refuse(merging->ret_error,
+			      "driver.%s: %" PRIu64 " and %" PRIu64 " cannot be merged",
+			      merging->member->name, a, b);
 	if (how == RUN_MERGING_BY_KIND && (a > max || b > max - a))
 		return refuse(merging->ret_error,
 			      "driver.%s: the sum of %" PRIu64 " and %" PRIu64 " is above %" PRIu64,

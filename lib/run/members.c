@@ -127,6 +127,21 @@ static const struct run_member routes_table[] = {
 };
 static const struct run_members routes_members = MEMBERS(struct run_routes, routes);
 
+static const struct run_member proposal_table[] = {
+	STRING(struct run_proposal, route),
+	{MEMBER(struct run_proposal, U64, paths)},
+};
+static const struct run_members proposal_members = MEMBERS(struct run_proposal, proposal);
+
+static const struct run_member proposed_table[] = {
+	{MEMBER(struct run_proposed, U64, most)},
+	{MEMBER(struct run_proposed, U64, requests)},
+	{MEMBER(struct run_proposed, U64, paths)},
+	{MEMBER(struct run_proposed, LIST, list), .members = &proposal_members,
+	 .count_offset = offsetof(struct run_proposed, count), .limit = RUN_PROPOSALS_MOST},
+};
+static const struct run_members proposed_members = MEMBERS(struct run_proposed, proposed);
+
 static const struct run_member listener_table[] = {
 	{MEMBER(struct run_listener, U64, inode)},
 	TEXT(struct run_listener, address),
@@ -206,6 +221,7 @@ static const struct run_member service_table[] = {
 	{MEMBER(struct run_service, OBJECT, responses), .members = &responses_members, .sparse = true},
 	{MEMBER(struct run_service, OBJECT, grpc), .members = &grpc_members, .sparse = true},
 	{MEMBER(struct run_service, OBJECT, routes), .members = &routes_members, .sparse = true},
+	{MEMBER(struct run_service, OBJECT, proposed), .members = &proposed_members, .sparse = true},
 	NUMBER(struct run_service, quiet_ns),
 	NUMBER(struct run_service, connections),
 	NUMBER(struct run_service, srtt_ns),
@@ -363,6 +379,8 @@ static const struct run_member driver_table[] = {
 	COUNTERS(struct run_driver, status, status_names),
 	{MEMBER(struct run_driver, COUNTERS, grpc), .set = "grpc_status",
 	 .names = run_grpc_status_names, .size = RUN_GRPC_STATUS_COUNT, .optional = true},
+	{MEMBER(struct run_driver, U64, messages_sent), .optional = true},
+	{MEMBER(struct run_driver, U64, messages_received), .optional = true},
 	{MEMBER(struct run_driver, U32, streams), .merging = RUN_MERGING_LARGEST, .optional = true},
 	{MEMBER(struct run_driver, NUMBER, streams_allowed),
 	 .merging = RUN_MERGING_OWN, .optional = true},

@@ -3,6 +3,7 @@
  * Merges two run documents: the document itself and the observers' parts. Neighbour: merge_driver.c
  * (the drivers' parts).
  */
+#include "sojourn/array.h"
 #include "sojourn/run.h"
 
 #include <errno.h>
@@ -176,7 +177,7 @@ static int merge_findings(struct run *run, struct run *other)
 	if (!err)
 		err = name_findings(other);
 	for (size_t i = 0; i < other->finding_count && !err; i++) {
-		struct run_finding *finding = run_add_finding(run);
+		struct run_finding *finding = ARRAY_APPEND(run->findings, run->finding_count);
 
 		if (!finding)
 			return -ENOMEM;

@@ -94,12 +94,31 @@ void run_sweep_step_clear(struct run_sweep_step *step)
 	members_free(&run_sweep_step_members, step);
 }
 
-/* ---- append ---- */
-
-struct run_service *run_add_service(struct run *run)
+uint64_t run_cost_misses(const struct run_cost *cost)
 {
-	return ARRAY_APPEND(run->services, run->service_count);
+	uint64_t misses = 0;
+
+	for (size_t i = 0; cost && i < cost->program_count; i++)
+		misses += cost->programs[i].recursion_misses;
+	return misses;
 }
+
+const struct run_process *run_fullest(const struct run_service *service)
+{
+	const struct run_process *worst = NULL;
+
+	for (size_t i = 0; i < service->process_count; i++) {
+		const struct run_process *p = &service->processes[i];
+
+		if (p->open_fds.known && p->fd_limit.known && p->fd_limit.value &&
+		    (!worst || p->open_fds.value * worst->fd_limit.value >
+				       worst->open_fds.value * p->fd_limit.value))
+			worst = p;
+	}
+	return worst;
+}
+
+/* ---- append ---- */
 
 int run_make_services(struct run *run, size_t count)
 {
@@ -108,41 +127,6 @@ int run_make_services(struct run *run, size_t count)
 		return -ENOMEM;
 	run->service_count = count;
 	return 0;
-}
-
-struct run_process *run_add_process(struct run_service *service)
-{
-	return ARRAY_APPEND(service->processes, service->process_count);
-}
-
-struct run_upstream *run_add_upstream(struct run_service *service)
-{
-	return ARRAY_APPEND(service->upstreams, service->upstream_count);
-}
-
-struct run_listener *run_add_listener(struct run_service *service)
-{
-	return ARRAY_APPEND(service->listeners, service->listener_count);
-}
-
-struct run_sweep_step *run_add_sweep_step(struct run_sweep *sweep)
-{
-	return ARRAY_APPEND(sweep->steps, sweep->step_count);
-}
-
-struct run_finding *run_add_finding(struct run *run)
-{
-	return ARRAY_APPEND(run->findings, run->finding_count);
-}
-
-struct run_finding *run_add_resource(struct run *run)
-{
-	return ARRAY_APPEND(run->resources, run->resource_count);
-}
-
-struct run_owner *run_add_owner(struct run_finding *finding)
-{
-	return ARRAY_APPEND(finding->owners, finding->owner_count);
 }
 
 int run_add_text(char ***list, const char *text)
@@ -204,6 +188,18 @@ double run_stage_mean(const struct run_service *service, enum stage stage)
 	if (stage != STAGE_ACCEPT_QUEUE)
 		return histogram_mean(&service->stages[stage].histogram);
 	return timed ? (double)service->accept_delay_ns / (double)timed : 0;
+}
+
+int run_route_compare(const void *a, const void *b)
+{
+	const struct run_route *one = *(const struct run_route *const *)a;
+	const struct run_route *other = *(const struct run_route *const *)b;
+
+	if (one->service.sum != other->service.sum)
+		return one->service.sum < other->service.sum ? 1 : -1;
+	if (one->count != other->count)
+		return one->count < other->count ? 1 : -1;
+	return one < other ? -1 : one > other;
 }
 
 struct run_program *run_find_program(const struct run_cost *cost, const char *name)

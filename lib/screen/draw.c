@@ -2,7 +2,6 @@
 /* Bars and charts of block elements, or of ASCII on other terminals; see sojourn/screen.h. */
 #include <math.h>
 
-#include "sojourn/cleanup.h"
 #include "sojourn/screen.h"
 
 #define EIGHTHS 8

@@ -3,7 +3,6 @@
 #ifndef OBSERVER_HOST_CGROUP_H
 #define OBSERVER_HOST_CGROUP_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

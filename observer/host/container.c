@@ -21,11 +21,6 @@
 
 /* ---- a part of the path ---- */
 
-static size_t hex_length(const char *text)
-{
-	return strspn(text, "0123456789abcdef");
-}
-
 /*
  * Return the container's number in one part of a path: "NUMBER", "docker-NUMBER.scope",
  * "cri-containerd-NUMBER.scope", "SLICE:cri-containerd:NUMBER". NULL: it names none. The "conmon" scopes of Podman
@@ -36,7 +31,7 @@ static const char *find_id(const char *part, size_t length)
 	for (size_t at = 0; at + ID_LENGTH <= length; at++) {
 		bool first = !at || part[at - 1] == '-' || part[at - 1] == ':';
 
-		if (!first || hex_length(part + at) != ID_LENGTH)
+		if (!first || strspn(part + at, "0123456789abcdef") != ID_LENGTH)
 			continue;
 		return at >= sizeof("conmon-") - 1 && text_begins(part + at - 7, "conmon-")
 			       ? NULL

@@ -6,7 +6,6 @@
 #ifndef OBSERVER_HOST_CONTAINER_H
 #define OBSERVER_HOST_CONTAINER_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "sojourn/run.h"

@@ -3,11 +3,10 @@
 #include "outgoing.h"
 
 #include <errno.h>
-#include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
-#include <stdbool.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +15,11 @@
 #include "sockets.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/inet_diag.h"
 #include "sojourn/text.h"
 
 /* More sockets are not looked at. */
 #define OUTGOING_MOST 65536
-#define ANSWER_BYTES  32768
 
 struct search {
 	struct outgoing_list found;
@@ -42,6 +41,15 @@ static struct outgoing *add(struct search *search)
 	return &found->list[found->count++];
 }
 
+/* Connections to an own address are from the same one, unless the client has chosen another. */
+static bool stays_here(const struct resource_socket *socket)
+{
+	const uint8_t *to = socket->destination.bytes;
+
+	return (socket->family == AF_INET && to[0] == IN_LOOPBACKNET) ||
+	       !memcmp(&socket->source, &socket->destination, sizeof(socket->source));
+}
+
 /* A connection from a port that somebody listens on was accepted there. */
 static void visit_tcp(void *context, const struct resource_socket *socket)
 {
@@ -59,6 +67,7 @@ static void visit_tcp(void *context, const struct resource_socket *socket)
 		return;
 	outgoing->inode = socket->inode;
 	outgoing->port = socket->destination_port;
+	outgoing->here = stays_here(socket);
 	sockets_format(socket->family, &socket->destination, socket->destination_port,
 		       outgoing->towards, sizeof(outgoing->towards));
 }
@@ -85,15 +94,16 @@ static bool serves_no_requests(const char *path)
 }
 
 /* Only the accepted socket has the path. Its peer is the client's. */
-static void visit_unix(struct search *search, const struct nlmsghdr *header)
+static void visit_unix(void *context, const void *socket, size_t length)
 {
-	const struct unix_diag_msg *message = NLMSG_DATA(header);
-	int left = (int)header->nlmsg_len - (int)NLMSG_LENGTH(sizeof(*message));
+	const struct unix_diag_msg *message = socket;
+	int left = (int)(length - sizeof(*message));
+	struct search *search = context;
 	struct outgoing *outgoing;
 	char path[110] = "";
 	uint32_t peer = 0;
 
-	if (left < 0 || message->udiag_type != SOCK_STREAM)
+	if (message->udiag_type != SOCK_STREAM)
 		return;
 	for (const struct rtattr *at = (const void *)(message + 1); RTA_OK(at, left);
 	     at = RTA_NEXT(at, left)) {
@@ -112,47 +122,28 @@ static void visit_unix(struct search *search, const struct nlmsghdr *header)
 	text_make_printable(outgoing->towards, '?');
 }
 
-static int ask_unix(int fd)
+static int read_unix(struct search *search)
 {
 	struct {
 		struct nlmsghdr header;
 		struct unix_diag_req request;
-	} question = {
-		.header = {.nlmsg_len = sizeof(question),
+	} request = {
+		.header = {.nlmsg_len = sizeof(request),
 			   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
 			   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
 		.request = {.sdiag_family = AF_UNIX,
 			    .udiag_states = SOCKET_BIT(SOCKET_ESTABLISHED),
 			    .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER},
 	};
+	const struct inet_diag_question question = {
+		.request = &request.header,
+		.least = sizeof(struct unix_diag_msg),
+		.answer_bytes = INET_DIAG_ANSWER_MAX,
+		.visit = visit_unix,
+		.context = search,
+	};
 
-	return send(fd, &question, sizeof(question), 0) < 0 ? -errno : 0;
-}
-
-static int read_unix(struct search *search)
-{
-	autoclose int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	_Alignas(struct nlmsghdr) char answer[ANSWER_BYTES];
-	int r = fd < 0 ? -errno : ask_unix(fd);
-
-	while (!r) {
-		ssize_t length = recv(fd, answer, sizeof(answer), 0);
-		const struct nlmsghdr *header = (const struct nlmsghdr *)answer;
-
-		if (length < 0 && errno == EINTR)
-			continue;
-		if (length <= 0)
-			return length ? -errno : -EPROTO;
-		for (size_t left = (size_t)length; NLMSG_OK(header, left);
-		     header = NLMSG_NEXT(header, left)) {
-			if (header->nlmsg_type == NLMSG_DONE)
-				return 0;
-			if (header->nlmsg_type == NLMSG_ERROR)
-				return -ENOENT;
-			visit_unix(search, header);
-		}
-	}
-	return r;
+	return inet_diag_ask(&question);
 }
 
 static int compare(const void *a, const void *b)

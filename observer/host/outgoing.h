@@ -3,12 +3,14 @@
 #ifndef OBSERVER_HOST_OUTGOING_H
 #define OBSERVER_HOST_OUTGOING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct outgoing {
 	uint64_t inode;	   /* of the client's socket */
 	uint16_t port;	   /* that it is connected to; 0: Unix */
+	bool here;	   /* it is connected to this network namespace itself */
 	char towards[120]; /* "10.0.0.5:5432", "unix:/run/php/php-fpm.sock" */
 };
 

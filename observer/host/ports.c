@@ -73,21 +73,12 @@ uint32_t ports_capacity(const struct port_rules *rules)
 
 /* ---- TIME_WAIT ---- */
 
-static bool is_loopback(uint8_t family, const struct socket_address *address)
-{
-	static const struct socket_address one = {.bytes = {[15] = 1}};
-
-	if (family == AF_INET)
-		return address->bytes[0] == 127;
-	return !memcmp(address, &one, sizeof(one));
-}
-
 bool ports_reuses(const struct port_rules *rules, const struct port_key *key)
 {
 	if (!rules->timestamps || !rules->reuse)
 		return false;
-	return rules->reuse == 1 || is_loopback(key->family, &key->destination) ||
-	       is_loopback(key->family, &key->source);
+	return rules->reuse == 1 || sockets_is_loopback(key->family, &key->destination) ||
+	       sockets_is_loopback(key->family, &key->source);
 }
 
 bool ports_reusable(const struct port_rules *rules, const struct resource_socket *s)

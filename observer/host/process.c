@@ -477,11 +477,6 @@ static int add_unix(uint32_t pid, struct wanted *wanted)
 	return r;
 }
 
-static bool is_gone(int r)
-{
-	return r == -ENOENT || r == -ESRCH;
-}
-
 bool process_listens(uint32_t pid)
 {
 	struct wanted wanted = {};
@@ -497,5 +492,5 @@ bool process_listens(uint32_t pid)
 	for (size_t i = 0; i < wanted.count; i++)
 		listens |= wanted.owners[i].pid != 0;
 	free(wanted.owners);
-	return r < 0 ? !is_gone(r) : listens;
+	return r < 0 ? r != -ENOENT && r != -ESRCH : listens;
 }

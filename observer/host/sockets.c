@@ -42,8 +42,9 @@ static void copy_addresses(const struct inet_diag_msg *m, struct resource_socket
 	memcpy(s->destination.bytes, destination, size);
 }
 
-static void take_message(void *context, const struct inet_diag_msg *m, size_t length)
+static void take_message(void *context, const void *socket, size_t length)
 {
+	const struct inet_diag_msg *m = socket;
 	const uint32_t *memory = inet_diag_attribute(m, length, INET_DIAG_SKMEMINFO,
 						     (SK_MEMINFO_DROPS + 1) * sizeof(*memory));
 	const struct tcp_info *info = inet_diag_attribute(
@@ -247,6 +248,12 @@ enum socket_source sockets_source(void)
 	int r = dump(SOCKET_BIT(SOCKET_LISTEN), SOCKET_PLAIN, &query);
 
 	return r < 0 ? SOCKETS_PROCFS : SOCKETS_NETLINK;
+}
+
+bool sockets_is_loopback(uint8_t family, const struct socket_address *address)
+{
+	return family == AF_INET ? address->bytes[0] == 127
+				 : IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)address->bytes);
 }
 
 char *sockets_format(uint8_t family, const struct socket_address *address, uint16_t port,

@@ -105,6 +105,9 @@ int sockets_udp(socket_visit visit, void *context);
 /* Return SOCKETS_NETLINK if the kernel answers it, otherwise SOCKETS_PROCFS. */
 enum socket_source sockets_source(void);
 
+/* Return whether the address is one of this host alone. */
+bool sockets_is_loopback(uint8_t family, const struct socket_address *address);
+
 /* Print an address like "10.0.0.1:80" or "[::1]:80"; without the port if it is 0. */
 char *sockets_format(uint8_t family, const struct socket_address *address, uint16_t port,
 		     char *buffer, unsigned int size);

@@ -24,7 +24,7 @@ static const struct {
 	bool optional; /* of OpenSSL 1.1.1 on, or only called by others of these */
 } functions[] = {
 	{"SSL_write", CLEAR_WRITE, false},
-	{"SSL_write_ex", CLEAR_WRITE, true},
+	{"SSL_write_ex", CLEAR_WRITE_EX, true},
 	{"SSL_do_handshake", CLEAR_HANDSHAKE, false},
 	{"SSL_accept", CLEAR_HANDSHAKE, true},
 	{"SSL_read", CLEAR_READ, false},

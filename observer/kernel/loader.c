@@ -21,29 +21,40 @@
 #include "streams.h"
 #include "visits.h"
 #include "sojourn/clock.h"
-#include "sojourn/log.h"
+
+/* Memory that we share with the programs. */
+struct memory {
+	void *at;
+	size_t bytes;
+};
+
+enum {
+	SLOTS,
+	SPLITS,
+	TRANSMITS,
+	STATUSES,
+	ROUTES,
+	PATHS,
+	GAUGES,
+	LISTENERS,
+	OPENS,
+	SPANS,
+	PLACES,
+	MEMORIES,
+};
 
 struct loader {
 	struct sojourn_bpf *skel;
 	int statistics_fd;
 	int cgroup_fd; /* the caller's */
 	struct services services;
-	size_t slots_bytes;
-	size_t splits_bytes;
-	size_t statuses_bytes;
-	size_t routes_bytes;
 	const char *const *routes; /* the caller's */
 	uint8_t rows[ROUTES_MOST]; /* of each in the kernel's counts */
-	size_t transmits_bytes;
 	struct service_gauges *gauges;
-	size_t gauges_bytes;
 	const struct listener_gauge *listeners;
-	size_t listeners_bytes;
 	struct service_open *opens;
-	size_t opens_bytes;
-	size_t spans_bytes;
 	struct port_place *places;
-	size_t places_bytes;
+	struct memory memories[MEMORIES];
 	struct visits visits;
 	struct clear_probes probes; /* with --tls */
 	bool probing_ended;
@@ -74,75 +85,51 @@ const char *loader_storage(void)
 }
 
 /* mmapable arrays keep every element at a multiple of 8 bytes, the whole at whole pages. */
-static int map_memory(const struct bpf_map *map, int protection, void **ret_memory,
-		      size_t *ret_bytes)
+static int map_memory(const struct bpf_map *map, struct memory *ret_memory)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t bytes = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
 	void *memory;
 
 	bytes = (bytes + page - 1) / page * page;
-	memory = mmap(NULL, bytes, protection, MAP_SHARED, bpf_map__fd(map), 0);
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 	if (memory == MAP_FAILED)
 		return -errno;
-	*ret_memory = memory;
-	*ret_bytes = bytes;
+	*ret_memory = (struct memory){memory, bytes};
 	return 0;
 }
 
 static int map_memories(struct loader *loader)
 {
-	void *memory = NULL;
-	int r = map_memory(loader->skel->maps.slots, PROT_READ | PROT_WRITE, &memory,
-			   &loader->slots_bytes);
+	const struct observer_config *config = loader_config(loader);
+	const struct sojourn_bpf *skel = loader->skel;
+	struct services *services = &loader->services;
+	const struct {
+		const struct bpf_map *map;
+		void *pointer; /* address of the pointer to the memory; stays NULL if not wanted */
+		bool wanted;
+	} rows[MEMORIES] = {
+		[SLOTS] = {skel->maps.slots, &services->slots, true},
+		[SPLITS] = {skel->maps.splits, &services->splits, config->cpu},
+		[TRANSMITS] = {skel->maps.transmits, &services->transmits, config->transmit_below},
+		[STATUSES] = {skel->maps.statuses, &services->statuses, config->http},
+		[ROUTES] = {skel->maps.route_rows, &services->routes, config->route_rows},
+		[PATHS] = {skel->maps.route_paths, &services->paths, config->propose},
+		[GAUGES] = {skel->maps.gauges, &loader->gauges, true},
+		[LISTENERS] = {skel->maps.listeners, &loader->listeners, true},
+		[OPENS] = {skel->maps.opens, &loader->opens, true},
+		[SPANS] = {skel->maps.spans, &services->spans, true},
+		[PLACES] = {skel->maps.port_places, &loader->places, true},
+	};
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	loader->services.slots = memory;
-	if (loader->skel->rodata->config.cpu)
-		r = map_memory(loader->skel->maps.splits, PROT_READ | PROT_WRITE, &memory,
-			       &loader->splits_bytes);
-	if (r < 0)
-		return r;
-	if (loader->skel->rodata->config.transmit_below)
-		r = map_memory(loader->skel->maps.transmits, PROT_READ | PROT_WRITE,
-			       (void **)&loader->services.transmits, &loader->transmits_bytes);
-	if (r < 0)
-		return r;
-	loader->services.splits = loader->skel->rodata->config.cpu ? memory : NULL;
-	if (loader->skel->rodata->config.http)
-		r = map_memory(loader->skel->maps.statuses, PROT_READ | PROT_WRITE,
-			       (void **)&loader->services.statuses, &loader->statuses_bytes);
-	if (!r && loader->skel->rodata->config.route_rows)
-		r = map_memory(loader->skel->maps.route_rows, PROT_READ | PROT_WRITE,
-			       (void **)&loader->services.routes, &loader->routes_bytes);
-	if (r < 0)
-		return r;
-	r = map_memory(loader->skel->maps.gauges, PROT_READ | PROT_WRITE, &memory,
-		       &loader->gauges_bytes);
-	if (r < 0)
-		return r;
-	loader->gauges = memory;
-	r = map_memory(loader->skel->maps.listeners, PROT_READ, &memory, &loader->listeners_bytes);
-	if (r < 0)
-		return r;
-	loader->listeners = memory;
-	r = map_memory(loader->skel->maps.opens, PROT_READ | PROT_WRITE, &memory,
-		       &loader->opens_bytes);
-	if (r < 0)
-		return r;
-	loader->opens = memory;
-	r = map_memory(loader->skel->maps.spans, PROT_READ | PROT_WRITE, &memory,
-		       &loader->spans_bytes);
-	if (r < 0)
-		return r;
-	loader->services.spans = memory;
-	r = map_memory(loader->skel->maps.port_places, PROT_READ | PROT_WRITE, &memory,
-		       &loader->places_bytes);
-	if (r < 0)
-		return r;
-	loader->places = memory;
-	return 0;
+	for (size_t i = 0; !r && i < MEMORIES; i++) {
+		if (!rows[i].wanted)
+			continue;
+		r = map_memory(rows[i].map, &loader->memories[i]);
+		memcpy(rows[i].pointer, &loader->memories[i].at, sizeof(void *));
+	}
+	return r;
 }
 
 static int set_target(struct loader *loader, int cgroup_fd)
@@ -157,16 +144,14 @@ static int set_target(struct loader *loader, int cgroup_fd)
 
 static int fill_routes(struct loader *loader)
 {
-	struct route_place *places = NULL;
-	size_t bytes = 0;
-	int r = map_memory(loader->skel->maps.route_places, PROT_READ | PROT_WRITE,
-			   (void **)&places, &bytes);
+	struct memory places = {};
+	int r = map_memory(loader->skel->maps.route_places, &places);
 
 	if (r < 0)
 		return r;
-	routes_fill(places, loader->routes, loader->skel->rodata->config.route_rows - 1,
+	routes_fill(places.at, loader->routes, loader->skel->rodata->config.route_rows - 1,
 		    loader->rows);
-	munmap(places, bytes);
+	munmap(places.at, places.bytes);
 	return 0;
 }
 
@@ -236,26 +221,9 @@ void loader_close(struct loader *loader)
 		return;
 	end_stamps(loader);
 	clear_detach(&loader->probes);
-	if (loader->services.slots)
-		munmap(loader->services.slots, loader->slots_bytes);
-	if (loader->services.splits)
-		munmap(loader->services.splits, loader->splits_bytes);
-	if (loader->services.statuses)
-		munmap(loader->services.statuses, loader->statuses_bytes);
-	if (loader->services.routes)
-		munmap(loader->services.routes, loader->routes_bytes);
-	if (loader->services.transmits)
-		munmap(loader->services.transmits, loader->transmits_bytes);
-	if (loader->services.spans)
-		munmap(loader->services.spans, loader->spans_bytes);
-	if (loader->opens)
-		munmap(loader->opens, loader->opens_bytes);
-	if (loader->gauges)
-		munmap(loader->gauges, loader->gauges_bytes);
-	if (loader->listeners)
-		munmap((void *)loader->listeners, loader->listeners_bytes);
-	if (loader->places)
-		munmap(loader->places, loader->places_bytes);
+	for (size_t i = 0; i < MEMORIES; i++)
+		if (loader->memories[i].at)
+			munmap(loader->memories[i].at, loader->memories[i].bytes);
 	cleanup_close(&loader->statistics_fd);
 	visits_close(&loader->visits);
 	free(loader->keys);
@@ -381,7 +349,7 @@ static int open_passes(struct loader *loader, struct visit *visit, struct port_r
 		return r;
 	if (another)
 		retire(loader, visit->netns.inode);
-	memset(loader->places, 0, loader->places_bytes);
+	memset(loader->places, 0, loader->memories[PLACES].bytes);
 	visits_begin_ports(visit, loader->skel->bss, ret_rules);
 	r = create_iterator(loader->skel->links.sockets_visit, &ret_fds[0]);
 	if (!r)
@@ -459,8 +427,8 @@ int loader_visit_sockets(struct loader *loader, bool flush)
 	if (loader->visits.all)
 		key_count =
 			loader_services(loader, loader->keys, loader_config(loader)->max_services);
-	memset(loader->gauges, 0, loader->gauges_bytes);
-	memset(loader->opens, 0, loader->opens_bytes);
+	memset(loader->gauges, 0, loader->memories[GAUGES].bytes);
+	memset(loader->opens, 0, loader->memories[OPENS].bytes);
 	loader->skel->bss->sample_flushing = flush;
 	loader->skel->bss->udp_pass++;
 	loader->skel->bss->listeners_next = loader->skel->bss->listeners_idle = 0;
@@ -619,6 +587,11 @@ const struct service_route *loader_route_row(const struct loader *loader, uint32
 	return &loader->services.routes[at * config->route_rows + row];
 }
 
+const struct route_paths *loader_paths(const struct loader *loader, uint32_t service)
+{
+	return loader->services.paths ? &loader->services.paths[service] : NULL;
+}
+
 const char *loader_route(const struct loader *loader, uint32_t row)
 {
 	return row + 1 < loader->skel->rodata->config.route_rows ? loader->routes[row] : NULL;
@@ -740,11 +713,6 @@ uint64_t loader_next_epoch(struct loader *loader)
 uint64_t loader_first_message(const struct loader *loader, uint32_t copy, uint32_t service)
 {
 	return services_first_message(&loader->services, COPY_AT(loader, slots, copy, service));
-}
-
-uint64_t loader_epoch(const struct loader *loader)
-{
-	return loader->skel->bss->epoch;
 }
 
 static int read_program(const struct bpf_program *program, struct loader_program *ret_program)

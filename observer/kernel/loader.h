@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "plan.h"
-#include "host/ports.h"
 #include "sojourn/cleanup.h"
 #include "wire/config.h"
 #include "wire/counters.h"
@@ -160,6 +159,8 @@ const struct service_statuses *loader_statuses(const struct loader *loader, uint
 /* Return the counts of @row, whose name is loader_route(); NULL without config.route_rows. */
 const struct service_route *loader_route_row(const struct loader *loader, uint32_t copy,
 					     uint32_t service, uint32_t row);
+/* NULL without config.propose. */
+const struct route_paths *loader_paths(const struct loader *loader, uint32_t service);
 /* Return the text of the route that has @row; NULL: it is that of others. */
 const char *loader_route(const struct loader *loader, uint32_t row);
 const struct service_gauges *loader_gauges(const struct loader *loader, uint32_t service);
@@ -215,7 +216,6 @@ void loader_set_sample_threshold(struct loader *loader, uint64_t threshold);
 
 /* Begin a new epoch (wire/counters.h); return its number. */
 uint64_t loader_next_epoch(struct loader *loader);
-uint64_t loader_epoch(const struct loader *loader);
 /* Return the earliest arrival of the current epoch in a copy of the slot of @service; 0: none. */
 uint64_t loader_first_message(const struct loader *loader, uint32_t copy, uint32_t service);
 

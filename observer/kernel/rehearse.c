@@ -103,6 +103,7 @@ int loader_rehearse(struct loader_trial *trials, size_t count,
 		.http = 1,
 		.route_rows = 1,
 		.tls = 1,
+		.propose = 1,
 	};
 	struct sojourn_bpf *skel = NULL;
 	int r = loader_skeleton_open(&config, &skel);

@@ -31,6 +31,7 @@ struct services {
 	struct service_statuses *statuses;  /* NULL without config.http */
 	struct service_transmit *transmits; /* NULL without config.transmit_below */
 	struct service_route *routes;	    /* NULL without config.route_rows */
+	struct route_paths *paths;	    /* by index; NULL without config.propose */
 	uint32_t *numbers;		    /* by index: the number of its slots now */
 	uint32_t *ring;			    /* the contents of services_free */
 	int fence_fd;

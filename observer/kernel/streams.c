@@ -11,7 +11,6 @@
 #include "wire/stream.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
-#include "sojourn/units.h"
 
 /* Streams that are read at once; each takes about 100 bytes. */
 #define STREAMS_BATCH 4096

@@ -50,17 +50,12 @@ void visits_close(struct visits *visits)
 	free(visits->list);
 }
 
-static struct visit *find(const struct visits *visits, uint32_t inode)
+struct visit *visits_of(const struct visits *visits, uint32_t inode)
 {
 	for (size_t i = 0; i < visits->count; i++)
 		if (visits->list[i].netns.inode == inode)
 			return &visits->list[i];
 	return NULL;
-}
-
-const struct visit *visits_of(const struct visits *visits, uint32_t inode)
-{
-	return find(visits, inode);
 }
 
 /* ---- coming and going ---- */
@@ -69,7 +64,7 @@ const struct visit *visits_of(const struct visits *visits, uint32_t inode)
 static int take(struct visits *visits, const struct namespaces *found)
 {
 	for (size_t i = 0; i < found->count; i++) {
-		struct visit *visit = find(visits, found->list[i].inode);
+		struct visit *visit = visits_of(visits, found->list[i].inode);
 
 		if (!visit)
 			visit = ARRAY_APPEND(visits->list, visits->count);

@@ -70,6 +70,6 @@ void visits_end_ports(struct visit *visit, const struct sojourn_bpf__bss *bss,
 		      const struct port_place *places, struct port_rules *rules);
 
 /* Return the visit of namespace @inode; NULL: it is not visited. */
-const struct visit *visits_of(const struct visits *visits, uint32_t inode);
+struct visit *visits_of(const struct visits *visits, uint32_t inode);
 
 #endif

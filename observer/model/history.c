@@ -216,16 +216,11 @@ static void drop(struct track *track)
 	join(&track->before, &first);
 }
 
-static bool has_bytes(const struct track *track)
-{
-	return track->end > track->begin;
-}
-
 static void drop_old(struct track *track, uint64_t from_ns)
 {
 	struct run_point first;
 
-	while (has_bytes(track)) {
+	while (track->end > track->begin) {
 		decode(track->bytes + track->begin, &first);
 		if (end_of(&first) > from_ns)
 			return;

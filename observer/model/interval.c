@@ -35,18 +35,3 @@ int interval_judged(const struct run *total, struct run **ret_judged)
 	*ret_judged = NULL;
 	return is_doubtful(total) ? interval_between(total, &nothing, ret_judged) : 0;
 }
-
-const struct run_process *interval_fullest(const struct run_service *service)
-{
-	const struct run_process *worst = NULL;
-
-	for (size_t i = 0; i < service->process_count; i++) {
-		const struct run_process *p = &service->processes[i];
-
-		if (p->open_fds.known && p->fd_limit.known &&
-		    (!worst || p->open_fds.value * worst->fd_limit.value >
-				       worst->open_fds.value * p->fd_limit.value))
-			worst = p;
-	}
-	return worst;
-}

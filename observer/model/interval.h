@@ -17,9 +17,4 @@ int interval_between(const struct run *now, const struct run *previous, struct r
  */
 int interval_judged(const struct run *total, struct run **ret_judged);
 
-/*
- * Return the process of @service that is nearest to its limit of descriptors; NULL: none is known.
- */
-const struct run_process *interval_fullest(const struct run_service *service);
-
 #endif

@@ -49,6 +49,7 @@ struct model {
 	uint64_t started_ns;
 	struct service_key *keys;
 	size_t key_count;
+	uint64_t unanswered; /* over TCP, as of the latest reading */
 	uint32_t max_services;
 	struct source_libraries *libraries; /* NULL without --tls */
 	struct reclaim *reclaim;
@@ -113,7 +114,9 @@ static int read_service(struct model *model, uint32_t index, struct run_service 
 	if (key->protocol == IPPROTO_TCP) {
 		int r = source_sockets_read(model->loader, index, service);
 
-		return r ? r : source_slots_routes(model->loader, index, &service->routes);
+		if (!r)
+			r = source_slots_routes(model->loader, index, &service->routes);
+		return r ? r : source_paths_read(model->loader, index, &service->proposed);
 	}
 	return 0;
 }
@@ -133,7 +136,7 @@ static int read_processes(struct model *model, struct run *run)
 
 /*
  * Read what the kernel counts before the processes, which takes much longer. A request that is open in the pass over
- * the sockets, and answered or given up before its service's counts are read, is in both.
+ * the sockets, and answered before its service's counts are read, is in both.
  */
 static int read_services(struct model *model, struct run *run)
 {
@@ -146,6 +149,7 @@ static int read_services(struct model *model, struct run *run)
 	for (size_t i = 0; !r && i < model->key_count; i++)
 		if (model->keys[i].port)
 			r = read_service(model, (uint32_t)i, &run->services[at++]);
+	model->unanswered = source_slots_unanswered(model->loader, model->keys, model->key_count);
 	return r ? r : read_processes(model, run);
 }
 
@@ -198,8 +202,8 @@ static int set_begin(struct model *model, struct run *run)
 	return run->started_at ? 0 : -ENOMEM;
 }
 
-/* Take a reading of all that the kernel has counted. @flush: see loader_visit_sockets(). */
-static int take_reading(struct model *model, bool flush, struct run **ret_run)
+/* Visit the sockets once, then read all that the kernel has counted. @flush: see loader_visit_sockets(). */
+static int read_once(struct model *model, bool flush, struct run **ret_run)
 {
 	autorun struct run *run = run_new("sojourn", model->options.command);
 	int r;
@@ -214,6 +218,30 @@ static int take_reading(struct model *model, bool flush, struct run **ret_run)
 	model->key_count = loader_services(model->loader, model->keys, model->max_services);
 	reclaim_update(model->reclaim, model->keys, model->key_count);
 	r = read_all(model, run);
+	if (r < 0)
+		return r;
+	*ret_run = TAKE_PTR(run);
+	return 0;
+}
+
+/* How long a document's reading may be taken again: a server with many connections takes a while to end. */
+#define READ_AGAIN_NS (200 * NSEC_PER_MSEC)
+
+/*
+ * Take a reading. One of a @whole document is taken again if requests were given up since its visit to the sockets
+ * began. They may be open by the visit, and unanswered by the counts.
+ */
+static int take_reading(struct model *model, bool whole, struct run **ret_run)
+{
+	uint64_t before, end_ns = clock_now_ns() + (whole ? READ_AGAIN_NS : 0);
+	autorun struct run *run = NULL;
+	int r;
+
+	do {
+		run_free(TAKE_PTR(run));
+		before = source_slots_unanswered(model->loader, model->keys, model->key_count);
+		r = read_once(model, whole && model->ring, &run);
+	} while (!r && model->unanswered != before && clock_now_ns() < end_ns);
 	if (r < 0)
 		return r;
 	if (model->libraries)
@@ -335,19 +363,6 @@ static int add_samples(struct model *model, const struct period *period, struct 
 	return r;
 }
 
-static int add_upstreams(const struct model *model, const struct period *period, struct run *run)
-{
-	autofree uint32_t *numbers = calloc(run->service_count + 1, sizeof(*numbers));
-	size_t at = 0;
-
-	if (!numbers)
-		return -ENOMEM;
-	for (size_t i = 0; i < model->key_count && at < run->service_count; i++)
-		if (model->keys[i].port)
-			numbers[at++] = loader_service_number(model->loader, (uint32_t)i);
-	return upstreams_read(period->upstreams, model->loader, numbers, run);
-}
-
 /* Call @judge for each UDP service of @run. */
 static void judge_datagrams(const struct model *model, struct run *run,
 			    void (*judge)(const struct loader *loader, uint32_t index,
@@ -376,7 +391,7 @@ static int period_read(struct model *model, const struct period *period, bool wh
 {
 	autorun struct run *run = NULL;
 	RESERVE_SCOPE;
-	int r = take_reading(model, whole && model->ring, &run);
+	int r = take_reading(model, whole, &run);
 
 	if (!r && whole)
 		r = add_samples(model, period, run);
@@ -393,7 +408,8 @@ static int period_read(struct model *model, const struct period *period, bool wh
 		judge_datagrams(model, run, source_slots_doubt);
 	set_messages(model, period, run);
 	if (whole)
-		r = add_upstreams(model, period, run);
+		r = upstreams_read(period->upstreams, model->loader, model->keys, model->key_count,
+				   run);
 	if (!r && whole && period->look)
 		r = read_look(model, period->look, run);
 	if (r < 0)
@@ -421,7 +437,7 @@ int model_drain(struct model *model)
 static void point_period(struct model *model, struct period *period, const struct run *now)
 {
 	if (period->look)
-		look_point(period->look, SERIES_POINT_NS);
+		look_point(period->look, MODEL_POINT_NS);
 	if (!now || !period->series)
 		return;
 	if (model_series_point(period->series, period->base, last_point(model, period), now))
@@ -464,7 +480,7 @@ static bool ends_slot(const struct model *model, const struct run *now)
 {
 	const struct run *last = last_of_history(model, HISTORY_COARSE);
 
-	return now->duration_ns - last->duration_ns >= HISTORY_SLOT_NS - SERIES_POINT_NS / 2;
+	return now->duration_ns - last->duration_ns >= HISTORY_SLOT_NS - MODEL_POINT_NS / 2;
 }
 
 static void point_history(struct model *model, const struct run *now)
@@ -538,12 +554,6 @@ void model_point(struct model *model)
 	replace_readings(model, now);
 	(void)reclaim_slots(model->reclaim, model->keys, model->key_count, forget_everywhere,
 			    model);
-}
-
-uint64_t model_point_interval_ns(const struct model *model)
-{
-	(void)model;
-	return SERIES_POINT_NS;
 }
 
 static struct period *find_phase(struct model *model, uint64_t id)

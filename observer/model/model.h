@@ -49,9 +49,9 @@ int model_read(struct model *model, struct run **ret_run);
 int model_fd(const struct model *model);
 int model_drain(struct model *model);
 
-/* Add a point to every series. Call it every model_point_interval_ns(). */
+/* Add a point to every series. Call it every MODEL_POINT_NS. */
+#define MODEL_POINT_NS 1000000000ULL
 void model_point(struct model *model);
-uint64_t model_point_interval_ns(const struct model *model);
 
 /* Return the sinks' view of the model, which also has phases. */
 struct snapshot_source model_snapshots(struct model *model);

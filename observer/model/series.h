@@ -5,9 +5,6 @@
 
 #include "sojourn/run.h"
 
-/* Between two points. */
-#define SERIES_POINT_NS 1000000000ULL
-
 struct model_series;
 
 /*

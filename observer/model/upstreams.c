@@ -290,7 +290,7 @@ static int add_row(struct run_service *front, uint16_t port, uint64_t connection
 	struct run_upstream *row = find_row(front, port);
 
 	if (!row)
-		row = run_add_upstream(front);
+		row = ARRAY_APPEND(front->upstreams, front->upstream_count);
 	if (!row)
 		return -ENOMEM;
 	row->port = port;
@@ -410,9 +410,9 @@ static bool is_slow(const struct reading *reading, const struct run_service *ser
 	       run_stage_mean(service, STAGE_SERVICE) >= SLOW_NS;
 }
 
-/* Name the destinations of the sockets that have owners, each once. */
-static int write_calls(const struct outgoing_list *outgoing, const struct socket_owner *owners,
-		       struct run_service *front)
+/* Name the destinations of the sockets that have owners, each once, without services that are observed. */
+static int write_calls(const struct reading *reading, const struct outgoing_list *outgoing,
+		       const struct socket_owner *owners, struct run_service *front)
 {
 	const char *named[CALLS_NAMED];
 	char text[CALLS_NAMED * sizeof(outgoing->list->towards)] = "";
@@ -420,7 +420,8 @@ static int write_calls(const struct outgoing_list *outgoing, const struct socket
 
 	for (size_t i = 0; i < outgoing->count && count < CALLS_NAMED; i++) {
 		const char *towards = outgoing->list[i].towards;
-		bool known = !owners[i].pid || find_row(front, outgoing->list[i].port);
+		bool known = !owners[i].pid || (outgoing->list[i].here &&
+						find_service(reading, 0, outgoing->list[i].port));
 		size_t length = strlen(text);
 
 		for (size_t k = 0; k < count; k++)
@@ -454,7 +455,7 @@ static int name_calls(const struct reading *reading, const struct outgoing_list 
 		process_owned(reading->owners.list[i].key.pid, owners, outgoing->count);
 		processes++;
 	}
-	return write_calls(outgoing, owners, front);
+	return write_calls(reading, outgoing, owners, front);
 }
 
 /* Name what slow services are connected to now, beside the upstreams that are observed. */
@@ -478,26 +479,39 @@ static int name_all_calls(const struct reading *reading)
 	return r;
 }
 
-int upstreams_read(const struct upstreams *upstreams, const struct loader *loader,
-		   const uint32_t *numbers, struct run *run)
+static int read_all(struct reading *reading, const struct loader *loader)
 {
+	struct run *run = reading->run;
+	int r = read_fronts(loader, &reading->now);
+
+	loader_owners(loader, add_owner, &reading->owners);
+	if (reading->owners.count)
+		qsort(reading->owners.list, reading->owners.count, sizeof(*reading->owners.list),
+		      compare_processes);
+	if (!r)
+		r = add_rows(reading);
+	for (size_t i = 0; !r && i < run->service_count; i++)
+		for (size_t k = 0; k < run->services[i].upstream_count; k++)
+			complete_row(reading, &run->services[i], &run->services[i].upstreams[k]);
+	return r ? r : name_all_calls(reading);
+}
+
+int upstreams_read(const struct upstreams *upstreams, const struct loader *loader,
+		   const struct service_key *keys, size_t key_count, struct run *run)
+{
+	autofree uint32_t *numbers = calloc(run->service_count + 1, sizeof(*numbers));
 	struct reading reading = {.upstreams = upstreams, .numbers = numbers, .run = run};
+	size_t at = 0;
 	int r;
 
 	if (!upstreams || !upstreams->looked)
 		return 0;
-	r = read_fronts(loader, &reading.now);
-	loader_owners(loader, add_owner, &reading.owners);
-	if (reading.owners.count)
-		qsort(reading.owners.list, reading.owners.count, sizeof(*reading.owners.list),
-		      compare_processes);
-	if (!r)
-		r = add_rows(&reading);
-	for (size_t i = 0; !r && i < run->service_count; i++)
-		for (size_t k = 0; k < run->services[i].upstream_count; k++)
-			complete_row(&reading, &run->services[i], &run->services[i].upstreams[k]);
-	if (!r)
-		r = name_all_calls(&reading);
+	if (!numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < key_count && at < run->service_count; i++)
+		if (keys[i].port)
+			numbers[at++] = loader_service_number(loader, (uint32_t)i);
+	r = read_all(&reading, loader);
 	free(reading.now.list);
 	free(reading.owners.list);
 	return r;

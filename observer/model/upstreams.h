@@ -21,10 +21,10 @@ DEFINE_CLEANUP(struct upstreams *, upstreams_free)
 int upstreams_begin(struct upstreams *upstreams, const struct run *base);
 
 /*
- * Name the upstreams of the services in @run, which are the period's differences. Service i of @run has the number
- * @numbers[i]. 0 or -ENOMEM.
+ * Name the upstreams of the services in @run, which are the period's differences. They are those of the used @keys, in
+ * their order. 0 or -ENOMEM.
  */
 int upstreams_read(const struct upstreams *upstreams, const struct loader *loader,
-		   const uint32_t *numbers, struct run *run);
+		   const struct service_key *keys, size_t key_count, struct run *run);
 
 #endif

@@ -12,33 +12,34 @@
 
 #define ROWS_MAX 32
 
-/* Copy the named rows of `observe`. Return how many. */
-static size_t take_rows(const char *const *names, size_t count, struct cli_option *ret_rows)
+/*
+ * Parse the options of @command: its tables, and at @place those @names of `observe`. The option @other means
+ * something else here: @help says what.
+ */
+static int parse(const struct cli_command *command, size_t place, const char *const *names,
+		 size_t count, const char *other, const char *help, int argc, char **argv,
+		 struct observe_options *options)
 {
+	struct cli_option rows[ROWS_MAX];
+	const struct cli_table table = {place ? NULL : "Options", rows, count, 0};
+	struct cli_command whole = *command;
+	int next, r;
+
 	for (size_t i = 0; i < count; i++) {
 		const struct cli_option *row = options_observe_row(names[i]);
 
 		assert(row);
-		ret_rows[i] = *row;
-	}
-	return count;
-}
-
-/* Replace the help of the option @name, which means something else here than in `observe`. */
-static void say_instead(struct cli_option *rows, size_t count, const char *name, const char *help)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (!strcmp(rows[i].name, name))
+		rows[i] = *row;
+		if (!strcmp(names[i], other))
 			rows[i].help = help;
 	}
-}
-
-/* Refuse words that are no option. Without a target observe every listener. */
-static int check_targets(const struct cli_command *command, int argc, char **argv, int next,
-			 struct observe_options *options)
-{
+	whole.tables[place] = &table;
+	r = cli_parse(&whole, argc, argv, options, NULL, &next);
+	if (r < 0)
+		return r;
 	if (next < argc)
 		return options_refuse_word(command, argv[next], "it takes no words");
+	/* Without a target observe every listener. */
 	if (!options->port_count && !options->pid && !options_names_cgroup(options))
 		options->all_listeners = true;
 	return options_check_where(command, options);
@@ -48,48 +49,17 @@ static int check_targets(const struct cli_command *command, int argc, char **arg
 
 #define LONGEST_FLOOR_NS (3600 * NSEC_PER_SEC)
 
-static const struct cli_option replay_row = {
-	"replay", 0,	      "FILE",	    "Play a recording instead, made by 'sojourn record'.",
-	CLI_TEXT, AT(replay), .minimum = 1, .allowed = "a recording that 'sojourn record' made"};
+static const struct cli_option live_own_rows[] = {
+	{"warn-wait", 0, "DURATION",
+	 "Warn of a service whose requests wait longer than they are worked on, by p99, only if "
+	 "that is more than this (default 5ms).",
+	 CLI_DURATION, AT(wait_floor_ns), .maximum = LONGEST_FLOOR_NS,
+	 .allowed = "a duration up to 1h, e.g. 5ms; 0 warns of any"},
+	{"replay", 0, "FILE", "Play a recording instead, made by 'sojourn record'.", CLI_TEXT,
+	 AT(replay), .minimum = 1, .allowed = "a recording that 'sojourn record' made"},
+};
 
-static const struct cli_option warn_row = {"warn-wait",
-					   0,
-					   "DURATION",
-					   "Warn of a service whose requests wait longer than they "
-					   "are worked on, by p99, only if that is "
-					   "more than this (default 5ms).",
-					   CLI_DURATION,
-					   AT(wait_floor_ns),
-					   .maximum = LONGEST_FLOOR_NS,
-					   .allowed =
-						   "a duration up to 1h, e.g. 5ms; 0 warns of any"};
-
-/* Parse the options of `live`: those @names of `observe`, and its own. */
-static int parse(struct cli_command *command, const char *const *names, size_t name_count, int argc,
-		 char **argv, struct observe_options *options)
-{
-	struct cli_option rows[ROWS_MAX];
-	struct cli_table table = {.title = "Options", .rows = rows};
-	int next, r;
-
-	table.count = take_rows(names, name_count, rows);
-	rows[table.count++] = warn_row;
-	rows[table.count++] = replay_row;
-	say_instead(rows, table.count, "interval", "Renew the screen this often.");
-	command->tables[0] = &table;
-	r = cli_parse(command, argc, argv, options, NULL, &next);
-	if (r < 0)
-		return r;
-	return check_targets(command, argc, argv, next, options);
-}
-
-/* Refuse other options with --replay: a recording is played as it is. */
-static int check_replay(const struct cli_command *command, int argc)
-{
-	if (argc == 2 || argc == 3)
-		return 0;
-	return cli_error(command, "--replay plays what was recorded: it takes no other option");
-}
+static const struct cli_table live_table = {NULL, live_own_rows, ARRAY_SIZE(live_own_rows), 0};
 
 static const char *const live_rows[] = {
 	"port",		 "pid",	      "all-listeners", "interval",   "for",	 "json",
@@ -100,13 +70,14 @@ static const char *const live_rows[] = {
 
 int options_parse_live(int argc, char **argv, struct observe_options *ret_options)
 {
-	struct cli_command command = {
+	static const struct cli_command command = {
 		.program = "sojourn live",
 		.usage = "[--port PORT | --pid PID | --container ID | --all-netns] [OPTION...]",
 		.intro = "Shows the services of this host on the terminal, a row each, renewed "
 			 "every interval: where requests wait, who serves them, what runs out. "
 			 "Every TCP listener by default. Press ? for the keys. In a replay Space "
 			 "stops, . and , step forward and back, + and - change its speed.",
+		.tables = {NULL, &live_table},
 		.outro = "Exit codes: 0 left by q, Ctrl-C, SIGTERM or after --for; 1 failed; 2 "
 			 "wrong options;\n3 this kernel or this user may not observe.\n\n"
 			 "Examples:\n"
@@ -122,9 +93,14 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 		.interval_ns = NSEC_PER_SEC,
 		.wait_floor_ns = 5 * NSEC_PER_MSEC,
 	};
-	r = parse(&command, live_rows, ARRAY_SIZE(live_rows), argc, argv, ret_options);
+	r = parse(&command, 0, live_rows, ARRAY_SIZE(live_rows), "interval",
+		  "Renew the screen this often.", argc, argv, ret_options);
+	/* A recording is played as it is. */
+	if (!r && ret_options->replay && argc != 2 && argc != 3)
+		return cli_error(&command,
+				 "--replay plays what was recorded: it takes no other option");
 	if (!r && ret_options->replay)
-		return check_replay(&command, argc);
+		return 0;
 	if (!r && ret_options->json && !strcmp(ret_options->json, "-"))
 		return cli_error(&command, "--json: '-': standard output is the screen: a file");
 	return r;
@@ -133,37 +109,37 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 static const char *const serve_rows[] = {
 	"port",	    "pid", "all-listeners", "for",	 "listen",     "accept-source", "prefer",
 	"transmit", "cpu", "cgroup",	    "no-doctor", "quiet-time", "memory",	"http",
-	"route",    "tls", "netns",	    "all-netns", "container",  "pod",
+	"route",    "tls", "netns",	    "all-netns", "container",  "pod",		"samples",
 };
 
 int options_parse_serve(int argc, char **argv, struct observe_options *ret_options)
 {
-	struct cli_option rows[ROWS_MAX];
-	struct cli_command command = {
+	static const struct cli_command command = {
 		.program = "sojourn serve",
 		.usage = "[--port PORT | --pid PID | --container ID | --all-netns] [OPTION...]",
 		.intro = "Observes the services of this host and answers over HTTP, until stopped: "
 			 "/metrics for Prometheus, a page for browsers, /healthz, run documents "
 			 "below /api/v1/. By default every TCP listener, at 127.0.0.1:9180.",
+		.tables = {NULL, &options_listen, &options_otlp},
 		.outro = "Exit codes: 0 stopped by Ctrl-C, SIGTERM or after --for; 1 failed; 2 "
 			 "wrong options;\n3 this kernel or this user may not observe.\n\n"
 			 "Examples:\n"
 			 "  $ sojourn serve\n"
 			 "  $ sojourn serve --port 8080 --listen 127.0.0.1:9181\n",
 	};
-	const struct cli_table table = {"Options", rows,
-					take_rows(serve_rows, ARRAY_SIZE(serve_rows), rows), 0};
-	int next, r;
+	int r;
 
-	command.tables[0] = &table;
-	command.tables[1] = &options_listen;
-	command.tables[2] = &options_otlp;
 	*ret_options = (struct observe_options){
-		.quiet = true, .listen = true, .quiet_ns = OPTIONS_QUIET_NS};
+		.quiet = true,
+		.listen = true,
+		.ring_kib = OPTIONS_RING_KIB,
+		.quiet_ns = OPTIONS_QUIET_NS,
+	};
 	sink_http_parse_address("127.0.0.1:9180", &ret_options->address);
-	r = cli_parse(&command, argc, argv, ret_options, NULL, &next);
-	if (!r)
-		r = check_targets(&command, argc, argv, next, ret_options);
+	r = parse(&command, 0, serve_rows, ARRAY_SIZE(serve_rows), "samples",
+		  "Keep up to N single exchanges of a service in a measured phase, which a "
+		  "driver's --observer joins with its own (default: none).",
+		  argc, argv, ret_options);
 	if (!r)
 		r = options_otlp_check(&command, ret_options);
 	return r ? r : options_listen_check(&command, ret_options);
@@ -200,17 +176,9 @@ static const char *const record_rows[] = {
 	"netns",	 "all-netns", "container",     "pod",
 };
 
-static int check_record(const struct cli_command *command, const struct observe_options *options)
-{
-	if (!options->record)
-		return cli_error(command, "--output: no file: give -o FILE");
-	return options_listen_check(command, options);
-}
-
 int options_parse_record(int argc, char **argv, struct observe_options *ret_options)
 {
-	struct cli_option rows[ROWS_MAX];
-	struct cli_command command = {
+	static const struct cli_command command = {
 		.program = "sojourn record",
 		.usage = "-o FILE [--port PORT | --pid PID | --container ID | --all-netns] "
 			 "[OPTION...]",
@@ -218,6 +186,7 @@ int options_parse_record(int argc, char **argv, struct observe_options *ret_opti
 			 "second. After a crash of host or program at most the last interval is "
 			 "missing. 'sojourn report FILE' makes a report of it, 'sojourn live "
 			 "--replay FILE' plays it. Every TCP listener by default.",
+		.tables = {&output_table, NULL, &options_listen},
 		.outro = "Exit codes: 0 stopped by Ctrl-C, SIGTERM or after --for; 1 failed, or "
 			 "FILE lacks\nthe end; 2 wrong options; 3 this kernel or this user may not "
 			 "observe.\n\n"
@@ -225,20 +194,15 @@ int options_parse_record(int argc, char **argv, struct observe_options *ret_opti
 			 "  $ sojourn record -o web.rec --port 8080\n"
 			 "  $ sojourn report web.rec -o web.html\n",
 	};
-	const struct cli_table table = {NULL, rows,
-					take_rows(record_rows, ARRAY_SIZE(record_rows), rows), 0};
-	int next, r;
+	int r;
 
-	say_instead(rows, table.count, "interval", "Write a reading this often (default 1s).");
-	command.tables[0] = &output_table;
-	command.tables[1] = &table;
-	command.tables[2] = &options_listen;
 	*ret_options =
 		(struct observe_options){.interval_ns = NSEC_PER_SEC, .quiet_ns = OPTIONS_QUIET_NS};
-	r = cli_parse(&command, argc, argv, ret_options, NULL, &next);
-	if (!r)
-		r = check_targets(&command, argc, argv, next, ret_options);
-	return r ? r : check_record(&command, ret_options);
+	r = parse(&command, 1, record_rows, ARRAY_SIZE(record_rows), "interval",
+		  "Write a reading this often (default 1s).", argc, argv, ret_options);
+	if (!r && !ret_options->record)
+		r = cli_error(&command, "--output: no file: give -o FILE");
+	return r ? r : options_listen_check(&command, ret_options);
 }
 
 _Static_assert(ARRAY_SIZE(record_rows) <= ROWS_MAX, "rows of sojourn record");

@@ -9,6 +9,7 @@
 #include "options.h"
 #include "sinks/http/secrets.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/refuse.h"
 
 /* Set a text from its file, and keep the path: the sink reads the file again when it changes. */
 #define SETTER(member, reader)                                            \
@@ -53,6 +54,16 @@ static const char *add_host(void *settings, const char *value)
 	return NULL;
 }
 
+/* Name the way: a client of NATS has no place in a privileged process. */
+static int refuse_fleet(void *settings, const char *value, char **ret_error)
+{
+	(void)settings;
+	return refuse(ret_error,
+		      "--fleet: '%s': an agent beside the observer waits at the NATS server: "
+		      "sojourn-drive agent --fleet %s --observer 9180",
+		      value, value);
+}
+
 #define AT(member) CLI_AT(struct observe_options, member)
 
 static const char *const buckets[] = {
@@ -93,6 +104,7 @@ static const struct cli_option rows[] = {
 	 "dashboard. fine: 48, and twice as many series.",
 	 CLI_WORD, AT(access.buckets), .words = buckets, .maximum = ARRAY_SIZE(buckets),
 	 .allowed = "coarse or fine"},
+	{"fleet", 0, "URL", NULL, CLI_APPLY, .apply = refuse_fleet},
 };
 
 const struct cli_table options_listen = {NULL, rows, ARRAY_SIZE(rows), 0};

@@ -269,9 +269,17 @@ static const struct cli_option observe_rows[] = {
 	 "matches counts, others are 'other'. Paths are compared as sent, without the query; those "
 	 "of gRPC are /package.Service/Method. Includes --http.",
 	 CLI_SET, .set = set_route},
+	{"propose-routes", 0, NULL,
+	 "Propose options --route in the report, for the most frequent paths of HTTP/1 in clear "
+	 "that "
+	 "no --route matches. For that up to 256 paths of a service are kept in memory, without "
+	 "the "
+	 "query; only prefixes that several of them share are printed. Includes --http.",
+	 CLI_FLAG, AT(propose_routes)},
 	{"tls", 0, NULL,
-	 "Look into TLS of servers that use OpenSSL's library: statuses and routes of HTTP/1 are "
-	 "known there too. Probes stop all users of the library at each call that reads or writes: "
+	 "Look into TLS of servers that use OpenSSL's library: statuses and routes are known there "
+	 "too, and streams of HTTP/2 and gRPC are exchanges. Probes stop all users of the library "
+	 "at each call that reads or writes: "
 	 "tens of microseconds a request (docs/cost.md). No text is kept. Includes --http.",
 	 CLI_FLAG, AT(tls)},
 	{"prefer", 0, "HOOK",
@@ -411,7 +419,10 @@ void options_complete(struct observe_options *options)
 
 	if (!options->port_count && !whose && (options->netns || options->all_netns))
 		options->all_listeners = true;
-	options->http |= options->tls;
+	options->http |= options->tls || options->propose_routes;
+	/* The kernel side finds paths where it finds routes, of which that of others is one. */
+	if (options->propose_routes && !options->route_rows)
+		options->route_rows = 1;
 }
 
 int options_check_where(const struct cli_command *command, const struct observe_options *options)
@@ -448,7 +459,7 @@ int options_parse_observe(int argc, char **argv, struct observe_options *ret_opt
 	int next, r;
 
 	*ret_options = (struct observe_options){
-		.samples = 20000, .ring_kib = 4096, .quiet_ns = OPTIONS_QUIET_NS};
+		.samples = 20000, .ring_kib = OPTIONS_RING_KIB, .quiet_ns = OPTIONS_QUIET_NS};
 	r = cli_parse(&observe_command, argc, argv, ret_options, NULL, &next);
 	if (r < 0)
 		return r;

@@ -18,6 +18,7 @@
 
 /* Default of --quiet-time: a pause this long ends a response, or a message without one. */
 #define OPTIONS_QUIET_NS 200000000ULL
+#define OPTIONS_RING_KIB 4096
 
 struct observe_port {
 	uint16_t port;
@@ -51,6 +52,7 @@ struct observe_options {
 	uint64_t transmit_below; /* of 2^32 exchanges, the number followed until acked; 0: none */
 	bool cpu;
 	bool http; /* also with routes and with tls */
+	bool propose_routes;
 	bool tls;
 	const char *routes[ROUTES_MOST]; /* as kernel/route.h parses them */
 	uint32_t route_rows;		 /* one more, for requests of no route; 0: there are none */

@@ -3,7 +3,6 @@
 #ifndef OBSERVER_PROBE_EMPTY_H
 #define OBSERVER_PROBE_EMPTY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct empty {

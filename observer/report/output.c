@@ -8,12 +8,20 @@
 
 #include "sojourn/report.h"
 
+enum form {
+	TEXT,
+	HTML,
+	MARKDOWN,
+	JSON,
+	CSV,
+	HLOG,
+};
+
 struct report_format {
 	const char *name;
 	const char *suffix;
 	bool compares;
-	int (*print)(struct run *const *runs, const char *const *names, size_t count,
-		     const struct report_options *options, FILE *file);
+	enum form form;
 };
 
 const char report_format_names[] = "text, html, markdown, json, csv or hlog";
@@ -33,54 +41,39 @@ static int print_text(struct run *const *runs, const char *const *names, size_t 
 	return r;
 }
 
-static int print_html(struct run *const *runs, const char *const *names, size_t count,
-		      const struct report_options *options, FILE *file)
+static int print_json(const struct run *run, FILE *file)
 {
-	(void)options;
-	return report_html(runs, names, count, file);
-}
+	autofree char *json = run_to_json(run);
 
-static int print_markdown(struct run *const *runs, const char *const *names, size_t count,
-			  const struct report_options *options, FILE *file)
-{
-	return report_markdown(runs, names, count, options, file);
-}
-
-static int print_json(struct run *const *runs, const char *const *names, size_t count,
-		      const struct report_options *options, FILE *file)
-{
-	autofree char *json = run_to_json(runs[0]);
-
-	(void)names;
-	(void)count;
-	(void)options;
 	if (!json)
 		return -ENOMEM;
 	return fputs(json, file) < 0 ? -EIO : 0;
 }
 
-static int print_csv(struct run *const *runs, const char *const *names, size_t count,
-		     const struct report_options *options, FILE *file)
+static int print(enum form form, struct run *const *runs, const char *const *names, size_t count,
+		 const struct report_options *options, FILE *file)
 {
-	(void)names;
-	(void)count;
-	(void)options;
-	return report_csv(runs[0], file);
-}
-
-static int print_hlog(struct run *const *runs, const char *const *names, size_t count,
-		      const struct report_options *options, FILE *file)
-{
-	(void)names;
-	(void)count;
-	(void)options;
-	return report_hlog(runs[0], file);
+	switch (form) {
+	case TEXT:
+		return print_text(runs, names, count, options, file);
+	case HTML:
+		return report_html(runs, names, count, file);
+	case MARKDOWN:
+		return report_markdown(runs, names, count, options, file);
+	case JSON:
+		return print_json(runs[0], file);
+	case CSV:
+		return report_csv(runs[0], file);
+	case HLOG:
+		return report_hlog(runs[0], file);
+	}
+	return -EINVAL;
 }
 
 static const struct report_format formats[] = {
-	{"text", ".txt", true, print_text},	   {"html", ".html", true, print_html},
-	{"markdown", ".md", true, print_markdown}, {"json", ".json", false, print_json},
-	{"csv", ".csv", false, print_csv},	   {"hlog", ".hlog", false, print_hlog},
+	{"text", ".txt", true, TEXT},	     {"html", ".html", true, HTML},
+	{"markdown", ".md", true, MARKDOWN}, {"json", ".json", false, JSON},
+	{"csv", ".csv", false, CSV},	     {"hlog", ".hlog", false, HLOG},
 };
 
 const struct report_format *report_format_named(const char *name)
@@ -128,14 +121,14 @@ int report_output(const struct report_format *format, struct run *const *runs,
 	if (!path || !strcmp(path, "-")) {
 		report_options_for(stdout, &options);
 		options.verbose = verbose;
-		r = format->print(runs, names, count, &options, stdout);
+		r = print(format->form, runs, names, count, &options, stdout);
 		return r || !fflush(stdout) ? r : -errno;
 	}
 	options.verbose = verbose;
 	file = open_memstream(&text, &size);
 	if (!file)
 		return -errno;
-	r = format->print(runs, names, count, &options, file);
+	r = print(format->form, runs, names, count, &options, file);
 	if (fclose(file) && !r)
 		r = -errno;
 	return r ? r : run_write_text(text, path);

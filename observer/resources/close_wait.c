@@ -65,11 +65,6 @@ static bool growth_known(const struct resource_pair *pair, const struct base *ba
 	       !base->list->left_out && !pair->after.close_wait.left_out;
 }
 
-static bool is_server(const struct resource_pair *pair, const struct resource_socket *s)
-{
-	return netns_listener(&pair->after, s) != NULL;
-}
-
 /*
  * Return whether a request waits: data came after the last sent bytes. Both times are ticks: within the same tick the
  * answer counts as later. If the connection has sent nothing yet, any data is a request.
@@ -81,7 +76,7 @@ static bool asks(const struct resource_socket *s)
 
 static bool works(const struct resource_pair *pair, const struct resource_socket *s)
 {
-	return s->silent_ms < WORK_MS && asks(s) && is_server(pair, s);
+	return s->silent_ms < WORK_MS && asks(s) && netns_listener(&pair->after, s);
 }
 
 /* Return whether the socket is idle for so long that any program should have closed it. */

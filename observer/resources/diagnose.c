@@ -2,7 +2,6 @@
 /* Applies the rules to resources; see diagnose.h. */
 #include "diagnose.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,10 @@
 /* Findings and resources as the run document has them; see look.h, sojourn/finding.h. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "look.h"
+#include "sojourn/array.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
 #include "sojourn/units.h"
@@ -26,13 +26,24 @@ static void format_fact(const struct resource_fact *fact, char *buffer, size_t s
 		 port || !*fact->unit ? "" : " ", port ? "" : fact->unit, fact->source);
 }
 
+/*
+ * Return whether systemd alone has the listener: the service of a socket unit has not started, or has not taken the
+ * socket over. The rule's advice to a server helps nobody then.
+ */
+static bool awaits_activation(const struct resource *resource)
+{
+	return (resource->kind == RESOURCE_REQUESTS || resource->kind == RESOURCE_ACCEPT_QUEUE ||
+		resource->kind == RESOURCE_DEAD_QUEUED) &&
+	       resource->owner_count == 1 && !strcmp(resource->owners[0].comm, "systemd");
+}
+
 /* Return the rule's command with the finding's own process. NULL if it has none, or none that helps here. */
 static const char *format_command(const struct finding *finding, char *buffer, size_t size)
 {
 	const char *at = finding->rule->command, *mark;
 	size_t length = 0;
 
-	if (finding->resource.command_idle)
+	if (finding->resource.command_idle || awaits_activation(&finding->resource))
 		return NULL;
 	if (!at || !finding->resource.owner_count)
 		return at;
@@ -81,7 +92,7 @@ static int add_owners(const struct resource *resource, struct run_finding *findi
 {
 	for (size_t i = 0; i < resource->owner_count; i++) {
 		const struct resource_owner *from = &resource->owners[i];
-		struct run_owner *to = run_add_owner(finding);
+		struct run_owner *to = ARRAY_APPEND(finding->owners, finding->owner_count);
 
 		if (!to)
 			return -ENOMEM;
@@ -109,6 +120,10 @@ static int add_outlook(const struct finding *from, struct run_finding *to)
 	return 0;
 }
 
+static const char start_service[] =
+	"systemd holds this socket, and its service has not started or has not taken it over: "
+	"'systemctl list-sockets' names it, and 'systemctl status' of it says why";
+
 static int add_texts(const struct finding *from, struct run_finding *to)
 {
 	char command[256], link[128];
@@ -121,7 +136,8 @@ static int add_texts(const struct finding *from, struct run_finding *to)
 	if (!r)
 		r = copy(&to->command, format_command(from, command, sizeof(command)));
 	if (!r)
-		r = copy(&to->change, from->rule->change);
+		r = copy(&to->change,
+			 awaits_activation(&from->resource) ? start_service : from->rule->change);
 	if (!r)
 		r = copy(&to->risk, from->rule->risk);
 	if (!r)
@@ -152,7 +168,7 @@ int document_findings(const struct finding_list *findings, struct run *run)
 
 	for (size_t i = 0; !r && i < findings->count; i++) {
 		const struct finding *from = &findings->entries[i];
-		struct run_finding *to = run_add_finding(run);
+		struct run_finding *to = ARRAY_APPEND(run->findings, run->finding_count);
 
 		r = fill(&from->resource, to);
 		if (r < 0)
@@ -170,7 +186,7 @@ int document_resources(const struct resource_list *resources, struct run *run)
 
 	for (size_t i = 0; !r && i < resources->count; i++) {
 		const struct resource *from = &resources->entries[i];
-		struct run_finding *to = run_add_resource(run);
+		struct run_finding *to = ARRAY_APPEND(run->resources, run->resource_count);
 
 		r = fill(from, to);
 		if (r < 0)

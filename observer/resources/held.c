@@ -121,11 +121,6 @@ static uint32_t stands_ms(const struct standing *kind, const struct resource_pai
 
 /* ---- by listener or destination ---- */
 
-static bool is_ephemeral(const struct resource_netns *netns, uint16_t port)
-{
-	return port >= netns->rules.low && port <= netns->rules.high;
-}
-
 /* Name the resource after the end that its connections have in common. */
 static void name_end(const struct resource_pair *pair, const struct resource_socket *s,
 		     struct resource *resource)
@@ -134,7 +129,8 @@ static void name_end(const struct resource_pair *pair, const struct resource_soc
 	const struct resource_socket *end = listener ? listener : s;
 	char address[64];
 
-	if (listener || !is_ephemeral(&pair->after, s->source_port)) {
+	if (listener || s->source_port < pair->after.rules.low ||
+	    s->source_port > pair->after.rules.high) {
 		sockets_format(end->family, &end->source, end->source_port, resource->object,
 			       sizeof(resource->object));
 		resource->port = end->source_port;

@@ -8,7 +8,6 @@
 
 #include "resource.h"
 #include "events.h"
-#include "sojourn/clock.h"
 #include "sojourn/units.h"
 
 static const struct failure {

@@ -115,13 +115,6 @@ static void add_owners(struct resource *resource, const struct owner_table *tabl
 	resource_name_owners(resource);
 }
 
-static bool is_loopback(const struct port_key *key)
-{
-	return key->family == AF_INET
-		       ? key->destination.bytes[0] == 127
-		       : IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)key->destination.bytes);
-}
-
 static bool is_same(const struct socket_address *a, const struct socket_address *b)
 {
 	return !memcmp(a, b, sizeof(*a));
@@ -134,7 +127,8 @@ static bool is_same(const struct socket_address *a, const struct socket_address 
 static void find_server(const struct resource_netns *netns, const struct port_key *key,
 			struct resource *resource)
 {
-	bool own = is_loopback(key) || is_same(&key->source, &key->destination);
+	bool own = sockets_is_loopback(key->family, &key->destination) ||
+		   is_same(&key->source, &key->destination);
 
 	if (own) {
 		resource->has_user = true;

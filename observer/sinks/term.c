@@ -64,7 +64,7 @@ static void print_service(struct sink_term *sink, const struct run *run,
 {
 	double seconds = (double)run->duration_ns / (double)NSEC_PER_SEC;
 	char clock[16], queue[48], fds[48], waiting[24];
-	const struct run_process *worst = interval_fullest(service);
+	const struct run_process *worst = run_fullest(service);
 	const struct run_number none = {};
 	time_t now = time(NULL);
 	struct tm tm;

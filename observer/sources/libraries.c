@@ -98,8 +98,3 @@ void source_libraries_update(struct source_libraries *source, const struct sourc
 	forget(source, processes);
 	source_proc_visit(processes, look_at, source);
 }
-
-size_t source_libraries_count(const struct source_libraries *source)
-{
-	return source->known_count;
-}

@@ -354,7 +354,7 @@ int source_proc_read(struct source_proc *source, const struct loader *loader, ui
 		if (source->owners[i].key.service != number ||
 		    (!source->owners[i].fresh && !read_owner(source, i)))
 			continue;
-		process = run_add_process(service);
+		process = ARRAY_APPEND(service->processes, service->process_count);
 		if (!process)
 			return -ENOMEM;
 		*process = source->owners[i].process;

@@ -74,6 +74,17 @@ uint64_t source_slots_lost(const struct loader *loader, uint32_t index)
 	return counter_sum(loader, index, COUNTER_SAMPLES_LOST);
 }
 
+uint64_t source_slots_unanswered(const struct loader *loader, const struct service_key *keys,
+				 size_t count)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (keys[i].port && keys[i].protocol == IPPROTO_TCP)
+			sum += counter_sum(loader, (uint32_t)i, COUNTER_UNANSWERED);
+	return sum;
+}
+
 static void read_http2(const struct loader *loader, uint32_t index, struct run_http2 *http2)
 {
 	const struct {

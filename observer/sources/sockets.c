@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sojourn/array.h"
 #include "sojourn/clock.h"
 #include "sojourn/units.h"
 
@@ -110,7 +111,7 @@ static int read_listeners(const struct loader *loader, uint32_t index, struct ru
 
 		if (gauges[i].service != index)
 			continue;
-		listener = run_add_listener(service);
+		listener = ARRAY_APPEND(service->listeners, service->listener_count);
 		if (!listener)
 			return -ENOMEM;
 		read_listener(loader, service->netns, &gauges[i],

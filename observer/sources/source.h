@@ -16,6 +16,9 @@
 void source_slots_read(const struct loader *loader, uint32_t index, struct run_service *service);
 /* Likewise, of TCP: requests by route, if there are routes. 0 or -ENOMEM. */
 int source_slots_routes(const struct loader *loader, uint32_t index, struct run_routes *routes);
+/* Propose routes for requests that have none, if that was requested. 0 or -ENOMEM. */
+int source_paths_read(const struct loader *loader, uint32_t index,
+		      struct run_proposed *ret_proposed);
 /*
  * Conclude a UDP service's reading: datagrams still without a reply become unanswered, which may
  * change later. An exchange that is counted at this moment, but not timed yet, is untimed.
@@ -29,6 +32,9 @@ void source_slots_conclude(const struct loader *loader, uint32_t index,
 void source_slots_doubt(const struct loader *loader, uint32_t index, struct run_service *service);
 /* Return how many sampled exchanges of the service ever found the ring full. */
 uint64_t source_slots_lost(const struct loader *loader, uint32_t index);
+/* Return how many requests of all TCP services among @keys ever lost their connections without an answer. */
+uint64_t source_slots_unanswered(const struct loader *loader, const struct service_key *keys,
+				 size_t count);
 /* Mark the stages that @plan cannot measure, with the reason. Name the hooks that measure the others. */
 void source_slots_mark(const struct loader *loader, const struct plan *plan,
 		       const struct service_key *key, struct run_service *service);
@@ -69,8 +75,6 @@ int source_libraries_new(struct loader *loader, source_library said,
 void source_libraries_free(struct source_libraries *source);
 /* Look for libraries of processes that are new since the last update. */
 void source_libraries_update(struct source_libraries *source, const struct source_proc *processes);
-/* Return how many were found so far. */
-size_t source_libraries_count(const struct source_libraries *source);
 
 /* cost.c: the cost of observing. */
 int source_cost_read(const struct loader *loader, bool run_statistics, struct run_cost *ret_cost);

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Every BPF source compiles without a warning for each architecture, with the oldest and with the newest installed
-clang. The rule reports if the oldest supported one is missing, and is skipped without any."""
+clang. The builds compile for this machine with both, so here each clang has one architecture. The rule reports if
+the oldest supported clang is missing, and is skipped without any."""
 import concurrent.futures
+import itertools
 import os
 import shutil
 import sys
@@ -44,8 +46,8 @@ def problems(root, _options):
     if CLANGS[-1] not in chosen:
         print(f"not compiled with {CLANGS[-1]}, the oldest: it is not installed (tools/setup test)")
     sources = [path for path in tree.files(root, ".c") if path.name.endswith(".bpf.c")]
-    work = [(root, clang, architecture, source) for clang in chosen
-            for architecture in ARCHITECTURES for source in sources]
+    pairs = zip(itertools.cycle(chosen), ARCHITECTURES)
+    work = [(root, clang, architecture, source) for clang, architecture in pairs for source in sources]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from filter(None, pool.map(lambda words: compile_one(*words), work))
 
@@ -53,13 +55,10 @@ def problems(root, _options):
 ONLY_X86 = "#if !defined(__TARGET_ARCH_x86)\n#error only one\n#endif\nint a;\n"
 EXAMPLES = [
     Example("compiles", {"bpf/a.bpf.c": "#include <linux/types.h>\n__u32 a;\n"}, []),
-    Example("one architecture", {"bpf/a.bpf.c": ONLY_X86}, ["for arm64: ", "for arm64: "]),
+    Example("one architecture", {"bpf/a.bpf.c": ONLY_X86}, ["for arm64: "]),
     Example("a warning", {"bpf/a.bpf.c": "static int a;\n"},
-            ["for x86: ", "for arm64: ", "for x86: ", "for arm64: "]),
+            ["for x86: ", "for arm64: "]),
 ]
-if sum(bool(shutil.which(clang)) for clang in CLANGS) < 2:
-    EXAMPLES = [Example(name, files, expected[:len(expected) // 2])
-                for name, files, expected in EXAMPLES]
 
 if __name__ == "__main__":
     sys.exit(tree.main(problems, EXAMPLES))

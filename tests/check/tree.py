@@ -49,7 +49,7 @@ def git_files(root):
     if not (root / ".git").exists():
         return None
     try:
-        done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, check=True, timeout=300)
     except (OSError, subprocess.SubprocessError):
         return None  # no git, or another user's folder
     return {Path(os.fsdecode(name)) for name in done.stdout.split(b"\0") if name}

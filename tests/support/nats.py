@@ -14,15 +14,15 @@ PUBLIC = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
 class NatsServer(Process):
     """Debian's nats-server in the foreground. `more` is configuration beside its address. With `stores` it has JetStream."""
 
-    def __init__(self, more="", port=None, secure=False, stores=False):
+    def __init__(self, more="", port=None, secure=False, stores=False, netns=None, address="127.0.0.1"):
         self.files = own_folder("nats")
         if stores:
             more += f'\njetstream {{ store_dir: "{self.files.name}/store" }}'
         self.port = port or free_port()
-        self.url = f"{'tls' if secure else 'nats'}://127.0.0.1:{self.port}"
+        self.url = f"{'tls' if secure else 'nats'}://{address}:{self.port}"
         config = Path(self.files.name, "nats.conf")
-        config.write_text(f"listen: 127.0.0.1:{self.port}\n{more}\n")
-        super().__init__(["nats-server", "-c", config])
+        config.write_text(f"listen: {address}:{self.port}\n{more}\n")
+        super().__init__(["nats-server", "-c", config], netns=netns)
         with self.coming_up():
             self.wait_for("Server is ready", stream="stderr")
 
@@ -41,10 +41,10 @@ def credentials(folder, text):
 class Agent(Process):
     """An agent that waits at a NATS server. SIGTERM ends it with its run."""
 
-    def __init__(self, url, name, *options):
-        super().__init__([DRIVER, "agent", "--fleet", url, "--name", name, *options])
+    def __init__(self, url, name, *options, netns=None):
+        super().__init__([DRIVER, "agent", "--fleet", url, "--name", name, *options], netns=netns)
         with self.coming_up():
-            self.wait_for("waiting for plans at", stream="stderr")
+            self.wait_for("waiting for (plans|runs) at", stream="stderr")
 
     def waits(self):
         """Return how often it has begun to wait: at its start, and whenever its server is there again."""

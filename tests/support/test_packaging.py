@@ -97,6 +97,50 @@ def test_alerts_fire_and_keep_silent():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+PODS = """
+evaluation_interval: 15s
+tests:
+  - interval: 15s
+    input_series:
+      # Two nodes' observers; two pods of one application, and one of another.
+      - {{series: 'sojourn_exchanges_total{{instance="a",namespace="shop",pod="web-1",port="80"}}', values: 0+15x20}}
+      - {{series: 'sojourn_exchanges_total{{instance="b",namespace="shop",pod="web-2",port="80"}}', values: 0+30x20}}
+      - {{series: 'sojourn_exchanges_total{{instance="b",namespace="shop",pod="mail-1",port="25"}}', values: 0+75x20}}
+      - {{series: 'sojourn_exchanges_total{{instance="b",namespace="test",pod="web-1",port="80"}}', values: 0+1500x20}}
+      - {{series: 'sojourn_exchanges_total{{instance="b",port="22"}}', values: 0+150x20}}
+      # Two instances of kube-state-metrics report the same pods.
+      - {{series: 'kube_pod_labels{{instance="k1",namespace="shop",pod="web-1",label_app="web"}}', values: 1x20}}
+      - {{series: 'kube_pod_labels{{instance="k2",namespace="shop",pod="web-1",label_app="web"}}', values: 1x20}}
+      - {{series: 'kube_pod_labels{{instance="k1",namespace="shop",pod="web-2",label_app="web"}}', values: 1x20}}
+      - {{series: 'kube_pod_labels{{instance="k1",namespace="shop",pod="mail-1",label_app="mail"}}', values: 1x20}}
+      - {{series: 'kube_pod_owner{{instance="k1",namespace="shop",pod="web-1",owner_name="web"}}', values: 1x20}}
+      - {{series: 'kube_pod_owner{{instance="k1",namespace="shop",pod="web-2",owner_name="web"}}', values: 1x20}}
+      # Of 100 requests 50 are below 1 ms and 50 between 1 and 2 ms: p99 is 1.98 ms.
+{buckets}
+    promql_expr_test:
+      - {{expr: {rates}, eval_time: 4m,
+         exp_samples: [{{labels: '{{label_app="web"}}', value: 3}}, {{labels: '{{label_app="mail"}}', value: 5}}]}}
+      - {{expr: {quantile}, eval_time: 4m, exp_samples: [{{labels: '{{owner_name="web"}}', value: 0.00198}}]}}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
+def test_documented_joins_with_pods_are_right(tmp_path):
+    page = (ROOT / "docs/kubernetes.md").read_text()
+    rates, quantile = (json.dumps(" ".join(block.split()))
+                       for block in re.findall(r"(?:^    .*\n)+", page.split("## Pods in metrics")[1], re.MULTILINE)[:2])
+    buckets = "\n".join(
+        f"""      - {{series: 'sojourn_stage_seconds_bucket{{stage="{stage}",namespace="shop",pod="{pod}",le="{edge}"}}', """
+        f"values: 0+{count}x20}}"
+        for stage, pod, counts in (("service", "web-1", (50, 50, 50)), ("service", "web-2", (0, 50, 50)),
+                                   ("respond", "web-1", (0, 0, 50)))
+        for edge, count in zip(("0.001", "0.002", "+Inf"), counts))
+    (tmp_path / "pods.yml").write_text(PODS.format(buckets=buckets, rates=rates, quantile=quantile))
+    done = subprocess.run(["promtool", "test", "rules", "pods.yml"], text=True, cwd=tmp_path, capture_output=True,
+                          check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_every_alert_is_tested():
     names = re.findall(r"alert: (\w+)", (PACKAGING / "prometheus/alerts.yml").read_text())
     tested = (PACKAGING / "prometheus/alerts_test.yml").read_text()

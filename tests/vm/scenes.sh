@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The script inside the machine: scenes of lab server, observer and driver, and further results for the tests.
-# With the word few or most only the first scenes run. Prints every result after a line "=== NAME", which
+# With the word few or most only the first scenes run, with the word more all but the ones that hardly depend on the
+# kernel. Prints every result after a line "=== NAME", which
 # machine.py parses.
 port=8000
 scheme=http
@@ -138,8 +139,10 @@ if [ -e /setpriv ] && [ "$1" != most ]; then
 	said unprivileged unprivileged sojourn observe --port $port --quiet --json run.json -- \
 		sojourn-drive --quiet --json unprivileged.json -c 4 -n 200 http://127.0.0.1:$port/
 	served unprivileged
-	said unprivileged_probe unprivileged sojourn probe --json
-	took unprivileged_probe
+	if [ "$1" = all ]; then
+		said unprivileged_probe unprivileged sojourn probe --json
+		took unprivileged_probe
+	fi
 fi
 scene service "--service 20ms" "" "-c 2 -n 40"
 scene late_read "--read-delay 20ms --service 1ms" "" "-c 2 -n 40"
@@ -182,8 +185,10 @@ if works exchange_recv_http; then
 fi
 
 # The older hooks, which 6.3 and newer have too, beside the best ones.
-twice older "--service 20ms --read-delay 20ms" "" "--prefer tp_btf/tcp_probe \
-	--prefer fexit/tcp_recvmsg --prefer exchange_sendmsg" "-c 2 -n 40"
+if works exchange_ready; then
+	twice older "--service 20ms --read-delay 20ms" "" "--prefer tp_btf/tcp_probe \
+		--prefer fexit/tcp_recvmsg --prefer exchange_sendmsg" "-c 2 -n 40"
+fi
 
 # TX timestamps, if the kernel has them: for a server in its own cgroup.
 if works transmit_stamps; then
@@ -195,8 +200,12 @@ if works transmit_stamps; then
 	echo $$ >/sys/fs/cgroup/cgroup.procs
 fi
 
-said refused sojourn observe --port 80 --for 1s --prefer fexit/tcp_sendmsg+tcp_sendpage
-took refused
+# Where it works, all scenes have used it.
+if ! works exchange_sendpage && ! works exchange_sendpage_steps; then
+	said refused sojourn observe --port 80 --for 1s --prefer fexit/tcp_sendmsg+tcp_sendpage
+	took refused
+fi
+[ "$1" = all ] || exit 0
 
 # Without BTF: the last scene, as nothing can be observed after it.
 mount -t tmpfs none /sys/kernel/btf

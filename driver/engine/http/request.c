@@ -2,7 +2,6 @@
 /* The bytes of HTTP/1.1 requests (RFC 9112). */
 #include "request.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

@@ -52,6 +52,19 @@ int grpc_parse_expectation(const char *value, struct grpc_expectation *expectati
 	return 0;
 }
 
+int grpc_parse_replies(const char *value, struct grpc_expectation *expectation, char **ret_error)
+{
+	uint64_t replies = GRPC_ANY;
+
+	if (strcmp(value, "any") && units_parse_u64(value, 0, GRPC_MESSAGES_MAX, &replies))
+		return refuse(ret_error,
+			      "--grpc-replies: '%s' is not a number from 0 to %d, or any", value,
+			      GRPC_MESSAGES_MAX);
+	expectation->replies_given = true;
+	expectation->replies = (uint32_t)replies;
+	return 0;
+}
+
 void grpc_response_begin(struct grpc_response *response)
 {
 	*response = (struct grpc_response){.status = GRPC_NO_STATUS};
@@ -109,14 +122,26 @@ void grpc_response_status(struct grpc_response *response, const char *value, siz
 								 : RUN_GRPC_STATUS_COUNT - 1);
 }
 
+/* Return whether a response with status OK has as many messages as expected. */
+static bool has_replies(const struct grpc_expectation *expectation,
+			const struct grpc_response *response)
+{
+	if (expectation->replies_given)
+		return expectation->replies == GRPC_ANY ||
+		       expectation->replies == response->messages;
+	return response->messages == 1;
+}
+
 enum run_error grpc_judge(const struct grpc_expectation *expectation,
 			  const struct grpc_response *response, enum verdict *ret_verdict)
 {
 	if (response->status == GRPC_NO_STATUS || response->prefix_length)
 		return RUN_ERROR_MALFORMED;
-	if (!response->status && response->messages != 1)
-		return RUN_ERROR_MALFORMED; /* OK requires exactly one message */
-	if (expectation->given && !(expectation->statuses >> response->status & 1))
+	if (!response->status && !has_replies(expectation, response) && !expectation->replies_given)
+		return RUN_ERROR_MALFORMED; /* unary: OK requires exactly one message */
+	if (!response->status && !has_replies(expectation, response))
+		*ret_verdict = VERDICT_UNEXPECTED;
+	else if (expectation->given && !(expectation->statuses >> response->status & 1))
 		*ret_verdict = VERDICT_UNEXPECTED;
 	else if (!expectation->given && response->status)
 		*ret_verdict = VERDICT_BAD_STATUS;

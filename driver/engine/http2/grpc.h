@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unary gRPC over HTTP/2: one message each way after a prefix of 5 bytes, and a status in the
- * trailers (grpc.io's PROTOCOL-HTTP2).
+ * gRPC over HTTP/2: messages each way, after a prefix of 5 bytes, and a status in the trailers
+ * (grpc.io's PROTOCOL-HTTP2).
  */
 #ifndef DRIVER_ENGINE_HTTP2_GRPC_H
 #define DRIVER_ENGINE_HTTP2_GRPC_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "engine/engine.h"
 #include "payload/expectation.h"
-#include "sojourn/run.h"
 
 #define GRPC_PREFIX_SIZE 5U
 #define GRPC_NO_STATUS	 UINT8_MAX
@@ -23,6 +21,11 @@ void grpc_prefix(uint32_t length, unsigned char prefix[GRPC_PREFIX_SIZE]);
 /* Add "0,5" or "ok,not_found". -EINVAL with @ret_error, -ENOMEM. */
 int grpc_parse_expectation(const char *value, struct grpc_expectation *expectation,
 			   char **ret_error);
+
+#define GRPC_MESSAGES_MAX 100000000
+
+/* Take "5" or "any". -EINVAL with @ret_error. */
+int grpc_parse_replies(const char *value, struct grpc_expectation *expectation, char **ret_error);
 
 /* A response so far; call grpc_response_begin() first. */
 struct grpc_response {

@@ -3,7 +3,7 @@
  * HTTP/2 with several requests at a time on a connection, by nghttp2. A worker's slots are divided
  * among places, --streams slots each. A place has one connection that takes requests, and old ones
  * that wait for their last responses. Neighbours: place.c (queues), session.c (one connection),
- * stream.c (one request), transport/link.c (bytes).
+ * stream.c (one request), messages.c (a call's next message), transport/link.c (bytes).
  */
 #ifndef DRIVER_ENGINE_HTTP2_H2_H
 #define DRIVER_ENGINE_HTTP2_H2_H
@@ -24,6 +24,7 @@ struct h2_shared {
 	const char *scheme;	 /* "http", "https" */
 	uint32_t streams;	 /* slots per connection */
 	bool grpc;
+	struct grpc_messages messages;		 /* count is at least 1 */
 	const struct expectation *expectation;	 /* borrowed from the options */
 	const struct grpc_expectation *expected; /* borrowed too */
 	nghttp2_session_callbacks *callbacks;
@@ -46,10 +47,11 @@ struct h2_slot {
 	struct engine_result result;
 	struct expectation_search search;
 	struct grpc_response grpc;
-	size_t sent;   /* bytes of the body, prefix included */
-	bool complete; /* the response has ended properly */
-	bool refused;  /* the server did not process the request, and says so */
-	bool reset;    /* the server sent RST_STREAM */
+	size_t sent;	 /* bytes of the body or of the current message, prefix included */
+	uint64_t due_ns; /* when the next message is sent; 0: the call does not wait */
+	bool complete;	 /* the response has ended properly */
+	bool refused;	 /* the server did not process the request, and says so */
+	bool reset;	 /* the server sent RST_STREAM */
 	const char *body;
 	size_t body_length;
 };
@@ -66,7 +68,7 @@ struct h2_session {
 	uint64_t served;
 	struct flow flow; /* with has_flow */
 	uint32_t flow_hash;
-	bool has_flow; /* samples are wanted, and the observer can see streams */
+	bool has_flow; /* samples are wanted, and the flow is known */
 	bool inside;   /* within a call of nghttp2: only submitting is allowed */
 	bool settled;  /* the server's SETTINGS have arrived */
 	bool lost;     /* send nothing more and close the link */
@@ -107,6 +109,7 @@ struct h2 {
 	bool gathering;	   /* @out is in use */
 	bool again;	   /* another connection wanted @out meanwhile */
 	bool closing;
+	uv_timer_t pace; /* goes off when the next message of some call is due */
 	uint32_t place_count;
 	struct h2_place *places;
 	struct h2_slot slots[];
@@ -126,9 +129,17 @@ void h2_session_retire(struct h2_session *session);
 bool h2_session_takes(const struct h2_session *session);
 /* Hand nghttp2's frames to the kernel, and close finished connections. */
 void h2_session_flush(struct h2_session *session);
+/* The same for all connections of the place. */
+void h2_place_flush(struct h2_place *place);
 void h2_session_abandon(struct h2_session *session);
 void h2_session_fail(struct h2_session *session, enum run_error error, const char *detail);
 extern const struct link_events h2_link_events;
+
+/* messages.c: with an interval between the messages of a call. */
+void h2_messages_open(struct h2 *h2);
+void h2_messages_close(struct h2 *h2);
+/* Return whether the call's next message is not due yet. Then the stream is resumed when it is. */
+bool h2_message_waits(struct h2 *h2, struct h2_slot *slot);
 
 /* stream.c. */
 int h2_callbacks_new(nghttp2_session_callbacks **ret_callbacks);

@@ -53,6 +53,9 @@ static int fill(struct h2_shared *shared, const struct request *request,
 	shared->scheme = tls ? "https" : "http";
 	shared->streams = link->streams;
 	shared->grpc = request->grpc;
+	shared->messages = request->grpc_messages;
+	if (!shared->messages.count)
+		shared->messages.count = 1;
 	shared->expectation = &request->expectation;
 	shared->expected = &request->grpc_expectation;
 	if (shared->message.fixed)
@@ -104,6 +107,8 @@ static int open_parts(struct h2 *h2, const struct engine_host *host)
 		h2->slots[i].index = i;
 	err = links_init(&h2->links, host->loop, &h2->shared->plan, &h2_link_events);
 	links_divide(&h2->links, host->first_slot, host->slots, host->all_slots);
+	if (!err)
+		h2_messages_open(h2);
 	return err;
 }
 
@@ -135,7 +140,6 @@ const struct engine engine_h2 = {
 	.form = "h2://HOST[:PORT][/PATH]",
 	.default_port = 443,
 	.bits = ENGINE_ADDRESSED | ENGINE_HTTP2 | ENGINE_TLS,
-	.unsampled = "HTTP/2 in TLS shows on the socket as records, not as requests",
 	H2,
 };
 

@@ -243,6 +243,7 @@ void h2_close(void *state)
 	struct h2 *h2 = state;
 
 	h2->closing = true;
+	h2_messages_close(h2);
 	for (uint32_t i = 0; i < h2->place_count; i++) {
 		struct h2_place *place = &h2->places[i];
 

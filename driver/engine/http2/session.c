@@ -159,6 +159,14 @@ static void flush_one(struct h2_session *session)
 	h2_session_abandon(session);
 }
 
+static void flush_place(struct h2_place *place)
+{
+	if (place->current)
+		flush_one(place->current);
+	for (struct h2_session *session = place->old; session; session = session->next)
+		flush_one(session);
+}
+
 /* Flush connections that changed while frames were gathered for another. */
 static void catch_up(struct h2 *h2)
 {
@@ -167,10 +175,7 @@ static void catch_up(struct h2 *h2)
 		struct h2_place *place = &h2->places[i];
 
 		h2->events->ready(place);
-		if (place->current)
-			flush_one(place->current);
-		for (struct h2_session *session = place->old; session; session = session->next)
-			flush_one(session);
+		flush_place(place);
 	}
 }
 
@@ -179,6 +184,15 @@ void h2_session_flush(struct h2_session *session)
 	struct h2 *h2 = h2_of(session);
 
 	flush_one(session);
+	if (h2->again && !h2->gathering)
+		catch_up(h2);
+}
+
+void h2_place_flush(struct h2_place *place)
+{
+	struct h2 *h2 = place->h2;
+
+	flush_place(place);
 	if (h2->again && !h2->gathering)
 		catch_up(h2);
 }
@@ -222,14 +236,12 @@ static int greet(struct h2_session *session)
 	return 0;
 }
 
-/* The observer cannot see streams inside TLS. */
 static void learn_flow(struct h2_session *session)
 {
 	const struct link_plan *plan = session->link.all->plan;
 	uv_os_fd_t fd;
 
-	session->has_flow = plan->sampling && !session->link.tls &&
-			    !uv_fileno(&session->link.handle, &fd) &&
+	session->has_flow = plan->sampling && !uv_fileno(&session->link.handle, &fd) &&
 			    !source_flow(fd, &plan->address, &session->flow);
 	if (session->has_flow)
 		session->flow_hash = flow_hash(&session->flow);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* One request and its response as frames. The slot is the nghttp2 stream's user data. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -18,6 +19,12 @@ static struct h2_slot *slot_of(nghttp2_session *http, int32_t stream)
 static const struct h2_shared *shared_of(const struct h2_session *session)
 {
 	return session->place->h2->shared;
+}
+
+/* Return whether all messages of a call were taken. */
+static bool all_sent(const struct h2_shared *shared, const struct h2_slot *slot)
+{
+	return slot->result.messages_sent == shared->messages.count;
 }
 
 /* Copy at most @size bytes from @at on. Return how many. */
@@ -47,18 +54,33 @@ static size_t copy_body(const struct h2_slot *slot, size_t prefix_size, char *bu
 	return copied;
 }
 
+/* The whole body or message was taken. Return whether it was the request's last. */
+static bool is_last(const struct h2_shared *shared, struct h2_slot *slot)
+{
+	if (!shared->grpc)
+		return true;
+	slot->result.messages_sent++;
+	return all_sent(shared, slot);
+}
+
 static ssize_t on_body(nghttp2_session *http, int32_t stream, uint8_t *buffer, size_t size,
 		       uint32_t *flags, nghttp2_data_source *source, void *user)
 {
-	size_t prefix_size = shared_of(user)->grpc ? GRPC_PREFIX_SIZE : 0, copied;
+	const struct h2_shared *shared = shared_of(user);
+	size_t prefix_size = shared->grpc ? GRPC_PREFIX_SIZE : 0, copied;
 	struct h2_slot *slot = slot_of(http, stream);
 
 	(void)source;
 	if (!slot)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* request given up */
+	if (slot->sent == slot->body_length + prefix_size) {
+		if (h2_message_waits(((struct h2_session *)user)->place->h2, slot))
+			return NGHTTP2_ERR_DEFERRED;
+		slot->sent = 0;
+	}
 	copied = copy_body(slot, prefix_size, (char *)buffer, size);
 	slot->sent += copied;
-	if (slot->sent == slot->body_length + prefix_size)
+	if (slot->sent == slot->body_length + prefix_size && is_last(shared, slot))
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
 	return (ssize_t)copied;
 }
@@ -92,6 +114,7 @@ int h2_stream_submit(struct h2_session *session, struct h2_slot *slot)
 	slot->search = (struct expectation_search){0};
 	grpc_response_begin(&slot->grpc);
 	slot->sent = 0;
+	slot->due_ns = 0;
 	slot->complete = slot->refused = slot->reset = false;
 	slot->body = request->body;
 	slot->body_length = request->body_length;
@@ -190,6 +213,7 @@ static int on_data(nghttp2_session *http, uint8_t flags, int32_t stream, const u
 	expectation_feed(shared->expectation, &slot->search, (const char *)data, length);
 	if (shared->grpc)
 		grpc_response_feed(&slot->grpc, (const char *)data, length);
+	slot->result.messages_received = slot->grpc.messages;
 	return 0;
 }
 
@@ -204,8 +228,13 @@ static int on_frame(nghttp2_session *http, const nghttp2_frame *frame, void *use
 	if (frame->hd.type == NGHTTP2_GOAWAY)
 		h2_session_retire(session);
 	if (slot && (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) &&
-	    frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
+	    frame->hd.flags & NGHTTP2_FLAG_END_STREAM) {
 		slot->complete = true;
+		/* The server has ended the call early: send no more messages (RFC 9113, 8.1). */
+		if (shared_of(session)->grpc && !all_sent(shared_of(session), slot))
+			nghttp2_submit_rst_stream(http, NGHTTP2_FLAG_NONE, slot->stream,
+						  NGHTTP2_NO_ERROR);
+	}
 	if (slot && frame->hd.type == NGHTTP2_RST_STREAM) {
 		slot->reset = true;
 		slot->refused = frame->rst_stream.error_code == NGHTTP2_REFUSED_STREAM;
@@ -231,7 +260,8 @@ static void tell_of(const struct h2 *h2, const struct h2_slot *slot, char *text,
 	enum run_error error = engine_failure(result);
 
 	if ((error == RUN_ERROR_STATUS || error == RUN_ERROR_UNEXPECTED) && result->grpc)
-		detail_add(text, size, "grpc-status %s", run_grpc_status_names[result->grpc - 1]);
+		detail_add(text, size, "grpc-status %s with %" PRIu32 " messages",
+			   run_grpc_status_names[result->grpc - 1], result->messages_received);
 	else if (error == RUN_ERROR_STATUS || error == RUN_ERROR_UNEXPECTED)
 		expectation_tell(h2->shared->expectation, &slot->search, result->status, text,
 				 size);

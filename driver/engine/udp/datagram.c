@@ -38,11 +38,6 @@ struct datagram_io *datagram_io_new(bool batch)
 	return io;
 }
 
-void datagram_io_free(struct datagram_io *io)
-{
-	free(io);
-}
-
 /* Return whether these can leave as segments of one: equal lengths, the last may be shorter. */
 static bool are_segments(const struct iovec *list, unsigned int count)
 {

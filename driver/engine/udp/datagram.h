@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #define DATAGRAM_BATCH	  64U
@@ -24,7 +23,6 @@ struct datagram_io;
 
 /* @batch: expect several datagrams at a time. NULL without memory. */
 struct datagram_io *datagram_io_new(bool batch);
-void datagram_io_free(struct datagram_io *io);
 
 /*
  * Send up to DATAGRAM_BATCH datagrams. Return how many the kernel took, or -errno if it refused the

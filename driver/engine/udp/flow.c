@@ -32,7 +32,6 @@ static enum run_error error_of(int code)
 	return RUN_ERROR_CONNECT_OTHER;
 }
 
-static void begin(struct udp *udp, uint32_t slot);
 static void on_ready(uv_poll_t *poll, int status, int events);
 
 static void note(struct udp *udp, enum run_datagram what, uint64_t count)
@@ -63,7 +62,7 @@ static void report(struct udp *udp, uint32_t slot, struct engine_result *result)
 {
 	udp->exchanges[slot].state = UDP_IDLE;
 	if (udp->host->done(udp->host, slot, result) == ENGINE_AGAIN)
-		begin(udp, slot);
+		udp_start(udp, slot);
 }
 
 /* There is no socket, or nobody listens: the worker waits before it tries again. */
@@ -210,8 +209,9 @@ static struct capture_store *store_of(struct udp *udp, uint32_t slot)
 	return &udp->host->clients[slot].store;
 }
 
-static void begin(struct udp *udp, uint32_t slot)
+void udp_start(void *state, uint32_t slot)
 {
+	struct udp *udp = state;
 	struct udp_socket *socket = socket_of(udp, slot);
 	uint64_t now_ns = clock_now_ns();
 	int err = 0;
@@ -412,11 +412,6 @@ static void on_again(uv_timer_t *timer)
 	}
 }
 
-void udp_start(void *state, uint32_t slot)
-{
-	begin(state, slot);
-}
-
 static void start_again_timer(struct udp *udp)
 {
 	uint64_t ms = udp->plan->retransmit_ns / NSEC_PER_MSEC / 10;
@@ -472,7 +467,7 @@ void udp_free(void *state)
 
 	if (!udp)
 		return;
-	datagram_io_free(udp->io);
+	free(udp->io);
 	free(udp->sockets);
 	message_room_close(&udp->room);
 	free(udp);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "frame.h"
-#include "sojourn/cleanup.h"
 
 enum {
 	PHASE_IDENTIFIER,

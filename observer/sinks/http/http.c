@@ -12,7 +12,6 @@
 #include <limits.h>
 #include <microhttpd.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 

@@ -3,9 +3,7 @@
 #include "bars.h"
 
 #include <math.h>
-#include <stdio.h>
 
-#include "sojourn/clock.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/screen.h"
 #include "sojourn/units.h"

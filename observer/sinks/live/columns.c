@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/interval.h"
 #include "view.h"
 #include "sojourn/report.h"
 #include "sojourn/units.h"
@@ -148,7 +147,7 @@ static double value_time_wait(const struct live_row *row)
 
 static double value_fds(const struct live_row *row)
 {
-	const struct run_process *fullest = interval_fullest(row->service);
+	const struct run_process *fullest = run_fullest(row->service);
 
 	return fullest ? known(fullest->open_fds) : NAN;
 }
@@ -162,7 +161,7 @@ static double left(double used, double limit)
 static double value_headroom(const struct live_row *row)
 {
 	const struct run_accept_queue *queue = &row->service->accept_queue;
-	const struct run_process *fullest = interval_fullest(row->service);
+	const struct run_process *fullest = run_fullest(row->service);
 	double accept = left(known(queue->depth), known(queue->limit));
 	double fds = fullest ? left(known(fullest->open_fds), known(fullest->fd_limit)) : NAN;
 

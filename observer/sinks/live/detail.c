@@ -392,7 +392,9 @@ void live_draw_detail(struct live_page *page)
 		y = draw_bar(row->service, y);
 		y = draw_stages(row->service, y);
 		place = place_of_past(y);
-		if (page->show_clients)
+		if (page->below == LIVE_ROUTES)
+			live_draw_routes(row, y, lines_of_past(&place));
+		else if (page->below == LIVE_CLIENTS)
 			draw_clients(page, row->service, y, lines_of_past(&place));
 		else if (row->history)
 			draw_past(row->history, &place);

@@ -47,7 +47,7 @@ static void take_clients(struct sink_live *sink)
 
 	snapshot_clients_free(&page->clients);
 	page->clients_known =
-		page->show_clients && !page->player && row &&
+		page->below == LIVE_CLIENTS && !page->player && row &&
 		!sink->source->clients(sink->source->context, row->service, &page->clients);
 }
 
@@ -113,7 +113,7 @@ static const struct {
 	{"Enter, Esc", "the service's details, and back"},
 	{"left right <>", "sort by another column; r reverses"},
 	{"/", "only services whose process, port or address has a text; Esc: all"},
-	{"c", "on the details: clients by connections, or the past"},
+	{"c", "on the details: clients by connections, routes (--route), or the past"},
 	{"t", "figures since the start, or of the last interval"},
 	{"p, Space", "pause; what happens meanwhile is in the next interval"},
 	{". , + -", "replay: a reading forth, back; faster, slower"},
@@ -164,9 +164,15 @@ static void move_to(struct sink_live *sink, long row)
 	take_clients(sink);
 }
 
-static int key_clients(struct sink_live *sink)
+/* Of a service without routes these are left out. */
+static int key_below(struct sink_live *sink)
 {
-	sink->page.show_clients = !sink->page.show_clients;
+	const struct live_row *row = live_view_selected(&sink->view);
+	struct live_page *page = &sink->page;
+
+	page->below = (page->below + 1) % LIVE_BELOW_COUNT;
+	if (page->below == LIVE_ROUTES && row && !row->service->routes.count)
+		page->below = LIVE_PAST;
 	take_clients(sink);
 	return 0;
 }
@@ -330,7 +336,7 @@ static const struct {
 	{KEY_PPAGE, key_page_up}, {KEY_NPAGE, key_page_down},
 	{KEY_HOME, key_home}, {'g', key_home}, {KEY_END, key_end}, {'G', key_end},
 	{KEY_LEFT, key_left}, {'<', key_left}, {KEY_RIGHT, key_right}, {'>', key_right},
-	{'c', key_clients}, {'r', key_reverse}, {'t', key_total}, {'p', key_pause}, {' ', key_pause},
+	{'c', key_below}, {'r', key_reverse}, {'t', key_total}, {'p', key_pause}, {' ', key_pause},
 	{'.', key_step}, {',', key_step_back}, {'+', key_faster}, {'=', key_faster},
 	{'-', key_slower}, {'/', key_filter}, {'\r', key_detail}, {'\n', key_detail}, {KEY_ENTER, key_detail},
 	{KEY_ESC, key_back}, {KEY_BACKSPACE, key_back}, {KEY_BACK_ONE, key_back},

@@ -5,12 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/interval.h"
 #include "view.h"
-#include "sojourn/clock.h"
 #include "sojourn/finding.h"
 #include "sojourn/text.h"
-#include "sojourn/units.h"
 
 /* From this share on, a queue or table is worth a sentence. */
 #define NEARLY_FULL 0.8
@@ -59,7 +56,7 @@ static bool accept_full(const struct run_service *service, char *text, size_t si
 
 static bool fds_full(const struct run_service *service, char *text, size_t size)
 {
-	const struct run_process *fullest = interval_fullest(service);
+	const struct run_process *fullest = run_fullest(service);
 
 	if (!fullest || share(fullest->open_fds, fullest->fd_limit) < NEARLY_FULL)
 		return false;
@@ -109,8 +106,9 @@ static bool multiplexed(const struct run_service *service, char *text, size_t si
 		return false;
 	snprintf(text, size, "%ju HTTP/2 connections: not counted, not timed%s",
 		 (uintmax_t)service->losses[RUN_LOSS_MULTIPLEXED],
-		 service->http2.reason && strstr(service->http2.reason, "--http") ? " (--http)"
-										  : "");
+		 !service->http2.reason || !strstr(service->http2.reason, "--http") ? ""
+		 : service->tls							    ? " (--tls)"
+										    : " (--http)");
 	return true;
 }
 
@@ -182,11 +180,9 @@ static const struct {
 /* Write the problems that concern no single service, such as events that programs missed. */
 static size_t note_run(const struct run *run, struct live_note *notes, size_t size)
 {
-	uint64_t misses = 0, closed;
+	uint64_t misses = run_cost_misses(run->cost), closed;
 	size_t count = 0;
 
-	for (size_t i = 0; run->cost && i < run->cost->program_count; i++)
-		misses += run->cost->programs[i].recursion_misses;
 	if (run->services_dropped && count < size) {
 		notes[count].critical = true;
 		snprintf(notes[count++].text, sizeof(notes->text),

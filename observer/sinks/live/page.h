@@ -7,12 +7,20 @@
 #include "player.h"
 #include "view.h"
 
+/* The lines below the stages on the details. */
+enum live_below {
+	LIVE_PAST,
+	LIVE_CLIENTS,
+	LIVE_ROUTES, /* only if routes are counted */
+	LIVE_BELOW_COUNT
+};
+
 struct live_page {
 	struct live_view *view;
 	uint64_t interval_ns;
 	bool paused;
-	bool typing;	   /* the filter is being typed */
-	bool show_clients; /* on the details, instead of the past */
+	bool typing; /* the filter is being typed */
+	enum live_below below;
 	bool clients_known;
 	struct snapshot_clients clients; /* of the selected service */
 	size_t top;			 /* of the list: the first row that is shown */
@@ -23,6 +31,9 @@ struct live_page {
 
 void live_draw_list(struct live_page *page);
 void live_draw_detail(struct live_page *page);
+
+/* routes.c: draw the routes of @row's service from line @y on, in so many @lines, at least three. */
+void live_draw_routes(const struct live_row *row, int y, int lines);
 
 /* Draw the first and the last line, which all pages share. */
 void live_draw_head(const struct live_page *page);

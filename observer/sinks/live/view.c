@@ -3,7 +3,6 @@
 #include "view.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include "model/interval.h"

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "sojourn/array.h"
 #include "sojourn/refuse.h"
@@ -95,35 +96,51 @@ static int scan_chunk(struct recording *recording, struct scan *scan, const char
 	return r;
 }
 
-static int find_lines(struct recording *recording, FILE *file)
+/* Return where the file continues with data, at or after @offset. A hole has no end of a line in it. */
+static off_t after_hole(int fd, off_t offset)
+{
+	off_t data = lseek(fd, offset, SEEK_DATA);
+
+	if (data < 0 && errno == ENXIO)
+		data = lseek(fd, 0, SEEK_END);
+	return data > offset ? data : offset;
+}
+
+static int find_lines(struct recording *recording)
 {
 	struct scan scan = {};
 	char chunk[65536];
-	size_t length;
+	ssize_t got;
 	int r = 0;
 
-	while (!r && (length = fread(chunk, 1, sizeof(chunk), file)) > 0)
-		r = scan_chunk(recording, &scan, chunk, length);
+	do {
+		off_t at = scan.offset + (off_t)scan.length;
+
+		/* A crash of the host may leave gigabytes of it. */
+		if (scan.length > LINE_MAX_BYTES)
+			scan.length += (size_t)(after_hole(recording->fd, at) - at);
+		got = pread(recording->fd, chunk, sizeof(chunk), scan.offset + (off_t)scan.length);
+		if (got > 0)
+			r = scan_chunk(recording, &scan, chunk, (size_t)got);
+	} while (!r && (got > 0 || (got < 0 && errno == EINTR)));
 	recording->cut_off = scan.length;
-	return !r && ferror(file) ? -EIO : r;
+	return !r && got < 0 ? -errno : r;
 }
 
 int recording_open(const char *path, struct recording **ret_recording, char **ret_error)
 {
 	CLEANUP(cleanup_recording_close)
 	struct recording *recording = calloc(1, sizeof(*recording));
-	autofclose FILE *file = NULL;
 	int r;
 
 	if (!recording)
 		return -ENOMEM;
 	recording->fd = open(path, O_RDONLY | O_CLOEXEC);
-	file = recording->fd < 0 ? NULL : fopen(path, "re");
-	if (!file)
+	if (recording->fd < 0)
 		return -errno;
 	if (!recording_is(path))
 		return refuse(ret_error, "not a recording, which begins with %s", RECORDING_MAGIC);
-	r = find_lines(recording, file);
+	r = find_lines(recording);
 	if (!r && !recording->count)
 		r = refuse(ret_error, "a recording without one whole reading%s",
 			   recording->cut_off ? ": the first is cut off" : "");

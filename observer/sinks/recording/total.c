@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "recording.h"
+#include "sojourn/array.h"
 #include "sojourn/finding.h"
 #include "sojourn/machine.h"
 #include "sojourn/run_sum.h"
@@ -68,7 +69,7 @@ static int add_services(struct run *run, struct run *earlier)
 			add_service(to, from);
 			continue;
 		}
-		to = run_add_service(run);
+		to = ARRAY_APPEND(run->services, run->service_count);
 		if (!to)
 			return -ENOMEM;
 		*to = *from;
@@ -126,7 +127,7 @@ static int keep_finding(struct run *findings, struct run_finding *found)
 			kept = &findings->findings[i];
 	}
 	if (!kept)
-		kept = run_add_finding(findings);
+		kept = ARRAY_APPEND(findings->findings, findings->finding_count);
 	if (!kept)
 		return -ENOMEM;
 	SWAP(*kept, *found);

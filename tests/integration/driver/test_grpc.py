@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Unary gRPC calls: against Debian's python3-grpcio, whose own count is the truth, and wrong answers."""
+"""Calls of gRPC: against Debian's python3-grpcio, whose own count is the truth, and wrong answers."""
 import re
 import sys
 
@@ -78,6 +78,49 @@ def test_expected_statuses(start):
     assert errors(slow) == {"timeout": 2} and statuses(slow) == {}
     served = server.served()
     assert (served["Missing"], served["Echo"], served["Slow"]) == (20, 120, 2)
+
+
+def messages(driver):
+    return {name: driver.result.get(f"messages_{name}") for name in ("sent", "received")}
+
+
+@pytest.mark.parametrize("method, calls, options, sent, received", [
+    ("Collect", 40, ["--body=abc", "--grpc-messages=25"], 1000, 40),
+    ("Serve", 30, [f"--body={'n' * 17}", "--grpc-replies=17"], 30, 510),
+    ("Talk", 20, [f"--body={'x' * 3000}", "--grpc-messages=12", "--grpc-replies=any"], 240, 240),
+])
+def test_streaming_calls_are_the_servers(start, method, calls, options, sent, received):
+    server = Server(start)
+    driver = Driver(server.url + method, "--grpc", "--streams=3", *options, connections=2, count=calls)
+    assert statuses(driver) == {"ok": calls} and errors(driver) == {}
+    assert messages(driver) == {"sent": sent, "received": received}
+    server.process.stop()
+    assert f"{method} read={sent}\n{method} sent={received}\n" in server.process.stdout
+
+
+def test_messages_of_a_call_have_an_interval(start):
+    """No message is sent before its time: so many intervals pass in each call, also if calls run at a time."""
+    server = Server(start)
+    driver = Driver(server.url + "Collect", "--grpc", "--body=x", "--grpc-messages=4", "--grpc-interval=30ms",
+                    "--streams=5", connections=2, count=20)
+    assert messages(driver) == {"sent": 80, "received": 20}
+    assert driver.result["round_trip"]["mean_ns"] >= 3 * 30e6
+    assert driver.result["duration_ns"] < 20 * 3 * 30e6, "one call after the other"
+
+
+def test_a_call_that_the_server_ends_early_is_over(start):
+    server = Server(start)
+    driver = Driver(server.url + "Early", "--grpc", "--body=x", "--grpc-messages=1000000", "--grpc-replies=any",
+                    "--expect-grpc-status=resource_exhausted", count=10)
+    assert statuses(driver) == {"resource_exhausted": 10} and errors(driver) == {}
+    assert 10 <= driver.result["messages_sent"] < 10_000_000
+
+
+def test_replies_that_are_not_expected(start):
+    server = Server(start)
+    driver = Driver(server.url + "Serve", "--grpc", "--body=abc", "--grpc-replies=2", count=5, check=False)
+    assert statuses(driver) == {"ok": 5} and errors(driver) == {"unexpected": 5}
+    assert "grpc-status ok with 3 messages" in driver.report
 
 
 def reply(data, trailers, headers=(("content-type", "application/grpc"),)):

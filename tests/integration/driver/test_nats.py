@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """One run by agents that wait at a NATS server. nginx counts the requests."""
+import contextlib
 import os
 import re
 import shutil
 import signal
 import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from support.nats import PUBLIC, SEED, Agent, NatsServer, credentials
 from support.net import free_port
 from support.pki import Pki
 from support.process import Process, run, wait_until
-from support.programs import DRIVER, Nginx
+from support.programs import DRIVER, Nginx, Observer
 
 pytestmark = pytest.mark.skipif(not shutil.which("nats-server"), reason="nats-server is not installed")
 
@@ -79,6 +81,12 @@ def test_logins_and_certificates(start, tmp_path):
     _, result = drive(server.url, 1, nginx.url, "-c", "1", "-n", "10", own=[*shown, "--credentials", password])
     assert result["requests"] == nginx.status()["requests"] == 10
     assert agent.wait() == 0, agent.stderr
+    observer = start(Observer(ports=[nginx.port]))
+    start(Agent(server.url, "beside", *shown, "--credentials", nkey, "--observer", observer.url))
+    done = run([DRIVER, nginx.url, "-n", "10", "--observer", server.url, "--observer-ca", pki.ca, "--observer-cert", own_cert,
+                "--observer-key", own_key, "--observer-credentials", password, "--json", "-"])
+    observed, = documents.parse(done.stdout)["services"]
+    assert observed["exchanges"] == 10 and nginx.status()["requests"] == 20
     wrong = tmp_path / "wrong"
     wrong.write_text("lead:other")
     for own, words in (([*shown, "--credentials", wrong], "the server refuses the login (Authorization Violation)"),
@@ -87,7 +95,7 @@ def test_logins_and_certificates(start, tmp_path):
         done = run(fleet(server.url, 1, nginx.url, own=own), check=False)
         assert done.status == 1 and words in done.stderr, done.stderr
         assert "other" not in done.stderr and SEED not in done.stderr
-    assert nginx.status()["requests"] == 10
+    assert nginx.status()["requests"] == 20
 
 
 def test_messages_of_any_size(start, tmp_path):
@@ -104,7 +112,37 @@ def test_messages_of_any_size(start, tmp_path):
     wait_until_free(agents, 1)
 
 
-def test_messages_that_come_twice(start, server):
+def test_messages_that_come_twice(start):
+    """A foreign client repeats each message of a run with observers. Nothing is counted twice. The server carries 16 KiB
+    at a time, and the document is longer."""
+    server = start(NatsServer("max_payload: 16384"))
+    nginx = start(Nginx())
+    observer = start(Observer(ports=[nginx.port]))
+    start(Agent(server.url, "beside", "--observer", observer.url))
+    repeated = []
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as client, client.makefile("rb") as lines:
+        client.sendall(b'CONNECT {"echo":false}\r\nSUB sojourn.> 1\r\nPING\r\n')
+        next(line for line in lines if line == b"PONG\r\n")
+
+        def repeat():
+            with contextlib.suppress(OSError):
+                for line in lines:
+                    if line.startswith(b"MSG "):
+                        _, subject, _, length = line.split()
+                        payload = lines.read(int(length))
+                        client.sendall(b"PUB %b %b\r\n%b\r\n" % (subject, length, payload))
+                        repeated.append(len(payload))
+        thread = threading.Thread(target=repeat)
+        thread.start()
+        done = run([DRIVER, nginx.url, "-n", "3000", "--warmup", "100ms", "--observer", server.url, "--json", "-"])
+        client.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    document = documents.parse(done.stdout)
+    assert [service["exchanges"] for service in document["services"]] == [3000] == [document["joined"]["joined"]]
+    assert sum(repeated) > 100000 and max(repeated) <= 16384, repeated
+
+
+def test_members_messages_that_come_twice(start, server):
     """A foreign client repeats messages of a member: nothing is counted twice, and the run goes on."""
     start(Agent(server.url, "a"))
     nginx = start(Nginx())

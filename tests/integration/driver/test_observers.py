@@ -2,10 +2,13 @@
 """Observers on several hosts: namespaces with a host name and an nginx each, whose counts are the truth."""
 import contextlib
 import re
+import shutil
+import signal
 
 import pytest
 
 from support import documents
+from support.nats import Agent, NatsServer
 from support.net import Netns, free_port
 from support.process import Process, run, wait_until
 from support.programs import DRIVER, OBSERVER, Lab, Nginx, Observer
@@ -55,14 +58,35 @@ def fixture_servers(start, net):
     return servers
 
 
+needs_nats = pytest.mark.skipif(not shutil.which("nats-server"), reason="nats-server is not installed")
+
+
+@pytest.fixture(name="nats")
+def fixture_nats(start, net):
+    return start(NatsServer(netns=net[0], address="10.202.0.1"))
+
+
+def look_out(start, nats, host, observer):
+    """Start an agent beside a host's observer."""
+    return start(Agent(nats.url, host.host, "--observer", observer.url, netns=host))
+
+
+@pytest.fixture(name="hidden")
+def fixture_hidden(start, net):
+    """Start an nginx and an observer on each server host, as in servers; nobody else reaches the observers."""
+    port = free_port()
+    return [(start(Nginx(port=port, netns=host, addresses=(host.address,))), start(Observer(ports=[port], netns=host)))
+            for host in net[1]]
+
+
 def observed(servers):
     """Return the options for the observers of all servers."""
     return [word for _, observer in servers for word in ("--observer", observer.url)]
 
 
-def drive(switch, servers, *words, status=0, fleet=()):
+def drive(switch, servers, *words, status=0, fleet=(), by=None):
     """Run to the end, with all servers as targets in turn. Return the process, and its document."""
-    command = [DRIVER, *fleet, *words, *(nginx.url + "page" for nginx, _ in servers), *observed(servers), "--json", "-"]
+    command = [DRIVER, *fleet, *words, *(nginx.url + "page" for nginx, _ in servers), *(by or observed(servers)), "--json", "-"]
     done = run(command, netns=switch, check=False)
     assert done.status == status, done.error(f"ended with status {done.status}")
     return done, documents.parse(done.stdout)
@@ -136,3 +160,85 @@ def test_an_observer_that_is_killed_is_named(start, net, servers, tmp_path):
     assert killed.url in document["driver"]["observer_error"]
     text = "\n".join(report(driver.stdout, tmp_path))
     assert f"without the observer's part: {killed.url}/v1/phases/" in text, text
+
+
+def load_agents(start, nats, net, gather="20s"):
+    """Let the client hosts wait for load. Return the words before those of a run, which waits for so long at most."""
+    for host in net[2]:
+        start(Agent(nats.url, host.host, netns=host))
+    return ["fleet", "--via", nats.url, "--members", "2", "--gather", gather, "--"]
+
+
+@needs_nats
+def test_observers_are_found_over_nats(start, net, hidden, nats):
+    """A driver and a fleet count as with an address for each observer. An agent on a host that is no target has no part
+    in it, though it has no observer."""
+    for host, (_, observer) in zip(net[1], hidden):
+        look_out(start, nats, host, observer)
+    start(Agent(nats.url, "aside", "--observer", "1", netns=net[2][0]))
+    _, document = drive(net[0], hidden, "-c", "4", "-n", "300", by=["--observer", nats.url])
+    before = check_counts(document, hidden, 300)
+    fleet = load_agents(start, nats, net)
+    _, document = drive(net[0], hidden, "-c", "4", "-n", "300", fleet=fleet, by=["--observer", "fleet"])
+    check_counts(document, hidden, 300, before=before)
+    _, document = drive(net[0], hidden, "-c", "4", "-n", "300", "--warmup", "100ms", fleet=fleet, by=["--observer", "fleet"])
+    counts = [service["exchanges"] for service in by_host(document, hidden[0][0].port).values()]
+    assert len(counts) == 2 and sum(counts) == document["driver"]["requests"] == document["joined"]["joined"] == 300
+
+
+@needs_nats
+def test_observers_that_are_lost_or_late_are_named(start, net, hidden, nats, tmp_path):
+    """One observer is killed under way, and the agent of the other one comes when all has begun."""
+    (first, killed), (second, late) = hidden
+    look_out(start, nats, net[1][0], killed)
+    fleet = load_agents(start, nats, net, gather="2s")
+    driver = start(Process([DRIVER, *fleet, "-c", "4", "-d", "60s", "--rate", "200", first.url, second.url, "--observer",
+                            "fleet", "--json", "-"], netns=net[0]))
+    wait_until(lambda: second.status()["requests"] > 10)
+    look_out(start, nats, net[1][1], late).wait_for("the observer sees targets of it", stream="stderr")
+    killed.kill()
+    driver.send(signal.SIGINT)
+    assert driver.wait() == 1
+    document = documents.parse(driver.stdout)
+    assert document["driver"]["requests"] == first.status()["requests"] + second.status()["requests"]
+    assert not document["services"]
+    error = document["driver"]["observer_error"]
+    assert f"web-1: {killed.url}/v1/phases/" in error and "web-2: it answered when the measured phase had begun" in error
+    text = "\n".join(report(driver.stdout, tmp_path))
+    assert f"without the observer's part: web-1: {killed.url}/v1/phases/" in text, text
+
+
+@needs_nats
+def test_no_observer_over_nats(start, net, hidden, nats):
+    """Without an observer that sees a target nothing is sent, and the error says who answered and why not."""
+    (nginx, observer), (_, other) = hidden
+    place = f"{net[1][0].address}:{nginx.port}"
+    start(Agent(nats.url, "web-1", "--observer", observer.url, "--allow", "192.0.2.0/24", netns=net[1][0]))
+    look_out(start, nats, net[1][1], other)
+    fleet = load_agents(start, nats, net, gather="2s")
+    done = run([DRIVER, *fleet, nginx.url, "-c", "2", "-n", "10", "--observer", "fleet"], netns=net[0], check=False)
+    assert done.status == 1 and nginx.status()["requests"] == 0
+    assert f"sees {place} within 2 s; web-1: '{place}' is not among the targets of its --allow 192.0.2.0/24" in done.stderr, done.stderr
+    assert "; 1 answered of which no target is: web-2" in done.stderr, done.stderr
+
+
+def test_mistakes_with_groups_of_observers(tmp_path):
+    """The option, the value and the way out are named, before anything starts."""
+    (tmp_path / "token").write_text("token")
+    for words, expected in (
+            (["127.0.0.1:1", "--observer", "fleet"], "--observer: 'fleet' means the NATS server of sojourn-drive fleet --via"),
+            (["127.0.0.1:1", "--observer", "nats://"], "--observer: 'nats://' has no host"),
+            (["127.0.0.1:1", "--observer", "nats://a", "--observer", "tls://b"], "'tls://b' is a second group of observers"),
+            (["127.0.0.1:1", "--observer", "nats://a", "--observer-ca", __file__], "--observer-ca: '"),
+            (["127.0.0.1:1", "--observer", "nats://a", "--observer-key", "k"], "--observer-key: 'nats://a' may be without TLS"),
+            (["127.0.0.1:1", "--observer", "9180", "--observer-cert", "c"], "--observer-cert: it is for a NATS server"),
+            (["127.0.0.1:1", "--observer", "nats://a", "--observer-token-file", tmp_path / "token"], "agents at the NATS server show"),
+            (["agent", "--observer", "9180"], "--observer: there is no NATS server"),
+            (["agent", "--fleet", "nats://a", "--observer", "fleet"], "'fleet' is no observer's address"),
+            (["agent", "--fleet", "nats://a", "--observer", "1", "--max-rate", "5"], "--max-rate: an agent with --observer carries no load"),
+            (["agent", "--fleet", "nats://a", "--sees", "10.0.0.0/8"], "--sees: it is for agents beside an observer"),
+            (["agent", "--fleet", "nats://a", "--observer", "1", "--sees", "10.0.0.0/99"], "--sees: '10.0.0.0/99' is neither")):
+        done = run([DRIVER, *words], check=False)
+        assert done.status == 2 and expected in done.stderr, (words, done.stderr)
+    done = run([OBSERVER, "serve", "--fleet", "nats://hub"], check=False)
+    assert done.status == 2 and "sojourn-drive agent --fleet nats://hub --observer 9180" in done.stderr, done.stderr

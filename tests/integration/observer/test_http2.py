@@ -183,10 +183,8 @@ def test_grpc_and_the_driver_join_every_call(start):
 
 # ---- times ----
 
-@in_quiet
-def test_times_are_those_of_the_server(start):
-    """Three streams at a time, each with its own waits, answered in another order: all within the promised error."""
-    scene = H2Scene(start)
+def times_are_the_servers(scene):
+    """Three streams at a time have their own waits and are answered in another order: all within the promised error."""
     talk = scene.talk()
     talk.ask()
     talk.answer()
@@ -214,6 +212,11 @@ def test_times_are_those_of_the_server(start):
             assert lies_within(samples["stages"][name][place], early - begun, ended - least), (index, name)
     with timing():
         assert min(samples["stages"]["service"]) >= 5 * MS
+
+
+@in_quiet
+def test_times_are_those_of_the_server(start):
+    times_are_the_servers(H2Scene(start))
 
 
 def between(call):
@@ -355,9 +358,8 @@ def test_what_nobody_sees_is_skipped_or_told(start, tmp_path):
     assert entry["losses"]["unanswered"] == 0
 
 
-def test_what_is_no_http2_is_given_up(start):
-    """Garbage after the preface, from either side, is reported and never parsed."""
-    scene = H2Scene(start)
+def garbage_is_given_up(scene):
+    """It comes after the preface, from either side, and is reported and never parsed."""
     for from_client in (True, False):
         talk = scene.talk()
         talk.exchange(1)
@@ -371,14 +373,17 @@ def test_what_is_no_http2_is_given_up(start):
     assert entry["losses"]["unsolicited"] == 0
 
 
+def test_what_is_no_http2_is_given_up(start):
+    garbage_is_given_up(H2Scene(start))
+
+
 # ---- streams that end early ----
 
 GOAWAY = bytes.fromhex("000008" "07" "00" "00000000" "00000001" "00000000")
 
 
-def test_resets_are_told_by_who_did_it(start):
+def resets_are_by_who_did_it(scene):
     """One connection resets five streams; another has three and a GOAWAY that spares the first."""
-    scene = H2Scene(start)
     talk = scene.talk()
     talk.ask(1, 3, 5, 7, 9)
     talk.answers.reset_stream(1, REFUSED)
@@ -399,6 +404,10 @@ def test_resets_are_told_by_who_did_it(start):
     assert followed(entry, 5 + 3, reset_by_client=2, reset_by_server=2, refused=1 + 2, goaways=1)
     assert entry["exchanges"] == entry["stages"]["service"]["count"] == 2 + 1
     assert entry["losses"]["unanswered"] == entry["abandoned"]["count"] == 3 + 2
+
+
+def test_resets_are_told_by_who_did_it(start):
+    resets_are_by_who_did_it(H2Scene(start))
 
 
 def test_what_is_open_is_told_and_its_end_is_abandoned(start):

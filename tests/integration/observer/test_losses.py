@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Things that the observer could not see are reported: requests in flight at its start, and connections whose
-peer fell silent. For services without a slot see test_slots.py.
+"""Things that the observer could not see are reported: requests in flight at its start or end, and connections
+whose peer fell silent. For services without a slot see test_slots.py.
 """
+import contextlib
 import socket
+import subprocess
+import sys
 import time
 
 from support.documents import service
 from support.net import Netns, veth
+from support.process import die_with_parent, wait_until
 from support.programs import Observer
 
 TCP_USER_TIMEOUT = 18
@@ -73,3 +77,35 @@ def test_a_silent_peer_is_a_time_out(start):
     seen = entry["accepted"], entry["closes"], run["cost"]["programs"]
     assert entry["closes"]["timed_out"] == 1, seen
     assert sum(entry["closes"].values()) == 1, seen
+
+
+SILENT = """import socket, sys
+listener, taken = socket.socket(fileno=int(sys.argv[1])), []
+while True:
+    connection, _ = listener.accept()
+    taken.append(connection)
+    connection.recv(100)
+"""
+
+
+def test_a_request_is_open_or_unanswered(start):
+    """A server is killed, and its connections end one after the other. Each document has each request once."""
+    requests = 1000
+    with socket.create_server(("127.0.0.1", 0), backlog=requests) as listener, contextlib.ExitStack() as clients:
+        port = listener.getsockname()[1]
+        server = subprocess.Popen([sys.executable, "-c", SILENT, str(listener.fileno())], pass_fds=[listener.fileno()],
+                                  preexec_fn=die_with_parent)
+        clients.callback(server.wait)
+        clients.callback(server.kill)
+        observer = start(Observer(ports=[port]))
+        for _ in range(requests):
+            client = clients.enter_context(socket.create_connection(("127.0.0.1", port)))
+            client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        wait_until(lambda: service(observer.document(), port)["open"]["read"] == requests)
+        server.kill()
+        sums = []
+        while not sums or service(document, port)["losses"]["unanswered"] < requests:
+            document = observer.document()
+            entry = service(document, port)
+            sums.append(entry["open"]["read"] + entry["open"]["unread"] + entry["losses"]["unanswered"])
+        assert set(sums) == {requests}

@@ -216,6 +216,15 @@ def test_the_driver_is_let_in(start, tmp_path):
     assert nginx.status()["requests"] == 500, "no load without the observer"
 
 
+def test_exchanges_are_joined_if_they_are_kept(start):
+    """Without --samples the report says how to get them; with it each exchange of the driver is one of the observer."""
+    nginx = start(Nginx())
+    without = Driver(nginx.url, observer=start(Serve(nginx.port)), count=100)
+    assert "the observer took no samples (sojourn serve does with --samples)" in without.report
+    kept = Driver(nginx.url, observer=start(Serve(nginx.port, "--samples", "1000")), count=100)
+    assert kept.document["joined"]["joined"] == 100
+
+
 def test_mutual_tls(start, tmp_path):
     """Only client certificates of the authority are accepted, not the authority's own, and no TLS older than 1.2."""
     cert, key = certificate(tmp_path, "server")

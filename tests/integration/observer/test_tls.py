@@ -225,6 +225,32 @@ def test_goodbyes_are_no_response(start, certificate, protocol):
     assert stage(entry, "respond")["max_ns"] < 500 * MS
 
 
+def test_a_server_that_lingers(start, certificate):
+    """It has sent its FIN, and throws away what still comes, as lighttpd does. No program sees those bytes."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    scene = Scene(start)
+    client, connection = scene.connect()
+    answering = threading.Thread(target=answer_and_linger, args=(context, connection))
+    answering.start()
+    with insecure().wrap_socket(client) as tls:
+        tls.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        while tls.recv(4096):
+            pass
+        tls.sendall(b"more")
+        answering.join()
+    agrees(scene.end(), 1, 1)
+
+
+def answer_and_linger(context, connection):
+    with context.wrap_socket(connection, server_side=True) as tls:
+        tls.recv(4096)
+        tls.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        tls.shutdown(socket.SHUT_WR)
+        with socket.socket(fileno=tls.detach()) as raw:
+            assert raw.recv(4096, socket.MSG_TRUNC)
+
+
 @needs_program("curl")
 @pytest.mark.parametrize("protocol", ["TLSv1.2", "TLSv1.3"])
 def test_clients_with_certificates(start, pki, certificate, protocol):

@@ -12,7 +12,8 @@ import pytest
 
 from support.documents import service
 from support.http import request
-from support.process import wait_until
+from support.net import Netns, free_port
+from support.process import run, wait_until
 from support.programs import Driver, Lab, Nginx, Observer
 from support.timing import MS, in_quiet, lies_within
 
@@ -23,10 +24,10 @@ WAITS = re.compile(r"(?:waits| and) for (\S+) \(port (\d+)\) for (?:at most )?([
 class Front(Nginx):
     """nginx with a line in its log for each request. `places` are {name: what it does}, `groups` {name: servers}."""
 
-    def __init__(self, places, **groups):
+    def __init__(self, places, port=None, **groups):
         pools = "".join(f"upstream {name} {{ {servers} }}" for name, servers in groups.items())
         inside = "".join(f"location /{name} {{ {what} }}" for name, what in places.items())
-        super().__init__(http_block=LOG + pools + "limit_req_zone $binary_remote_addr zone=slow:1m rate=100r/s;",
+        super().__init__(port=port, http_block=LOG + pools + "limit_req_zone $binary_remote_addr zone=slow:1m rate=100r/s;",
                          server="access_log {folder}/calls.log calls; " + inside)
 
     def log(self):
@@ -171,6 +172,33 @@ def test_upstreams_that_are_not_observed(start, tmp_path):
     text = re.sub(r"\s+", " ", observer.stdout)
     assert f"nginx takes this long, or waits for {entry['calls']} (not observed)" in text
     assert f"connections to {entry['calls']}. These are not observed" in text
+
+
+def test_observed_ones_are_known_by_their_address(start):
+    """A server on another host is not observed, although the port is that of an observed one. The front itself is."""
+    with Netns("far") as far:
+        run(["ip", "link", "add", "veth0", "type", "veth", "peer", "name", "veth0", "netns", far.name])
+        for prefix, address in (([], "10.203.0.1/24"), (far.prefix(), "10.203.0.2/24")):
+            run([*prefix, "ip", "address", "add", address, "dev", "veth0"])
+            run([*prefix, "ip", "link", "set", "veth0", "up"])
+        lab, port = start(Lab("--service", "10ms", address="10.203.0.2", netns=far)), free_port()
+        with socketserver.ThreadingTCPServer(("127.0.0.1", lab.port), Slow) as server:
+            server.daemon_threads = True
+            threading.Thread(target=server.serve_forever).start()
+            try:
+                front = start(Front({"self/": (KEEP % "me") + " rewrite ^/self(.*)$ $1 break;", "call": KEEP % "both"}, port,
+                                    me=f"server 127.0.0.1:{port}; keepalive 8;",
+                                    both=f"server 127.0.0.1:{lab.port}; server 10.203.0.2:{lab.port}; keepalive 8;"))
+                observer = start(Observer(ports=[port, lab.port]))
+                for _ in range(4):
+                    request(front.url + "self/call")
+                observer.stop()
+                front.stop()
+            finally:
+                server.shutdown()
+    entry = service(observer.summary(), port)
+    assert entry["calls"] == f"10.203.0.2:{lab.port}"
+    assert [row["port"] for row in entry["upstreams"]] == [lab.port]
 
 
 def test_processes_that_serve_two_ports(start):

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sojourn/array.h"
 #include "sojourn/finding.h"
 #include "sweep.h"
 
 static inline void support_fill_finding(struct run_finding *finding, uint32_t from)
 {
-	struct run_owner *owner = run_add_owner(finding);
+	struct run_owner *owner = ARRAY_APPEND(finding->owners, finding->owner_count);
 
 	if (!owner || run_add_text(&finding->evidence, "connected: 260 ports (inet_diag)") ||
 	    run_add_text(&finding->evidence, "TIME_WAIT: 3 ports (inet_diag)"))
@@ -43,8 +44,9 @@ static inline void support_fill_finding(struct run_finding *finding, uint32_t fr
 /* Fill the further members of the doctor's documents. */
 static inline void support_fill_look(struct run *run)
 {
-	struct run_finding *resource = run_add_resource(run);
-	struct run_owner *owner = resource ? run_add_owner(resource) : NULL;
+	struct run_finding *resource = ARRAY_APPEND(run->resources, run->resource_count);
+	struct run_owner *owner =
+		resource ? ARRAY_APPEND(resource->owners, resource->owner_count) : NULL;
 
 	run->looked_at = calloc(1, sizeof(*run->looked_at));
 	if (!owner || !run->looked_at)
@@ -70,7 +72,7 @@ static inline void support_fill_look(struct run *run)
 static inline void support_fill_findings(struct run *run)
 {
 	for (uint32_t i = 0; i < 2; i++) {
-		struct run_finding *finding = run_add_finding(run);
+		struct run_finding *finding = ARRAY_APPEND(run->findings, run->finding_count);
 
 		if (!finding)
 			abort();

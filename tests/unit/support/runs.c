@@ -14,6 +14,7 @@
 #include "findings.h"
 #include "series.h"
 #include "unit.h"
+#include "sojourn/array.h"
 
 /* The known values of a driver's and of an observer's sample. */
 #define DRIVERS                                                                                  \
@@ -64,7 +65,8 @@ static void fill_open(struct run_open *open, struct sequence *sequence)
 static void fill_listeners(struct run_service *service, struct sequence *sequence)
 {
 	for (int i = 0; i < 2; i++) {
-		struct run_listener *listener = need(run_add_listener(service));
+		struct run_listener *listener =
+			need(ARRAY_APPEND(service->listeners, service->listener_count));
 
 		listener->inode = next(sequence);
 		strcpy(listener->address, "0.0.0.0");
@@ -81,7 +83,8 @@ static void fill_listeners(struct run_service *service, struct sequence *sequenc
 
 static void fill_upstreams(struct run_service *service, struct sequence *sequence)
 {
-	struct run_upstream *upstream = need(run_add_upstream(service));
+	struct run_upstream *upstream =
+		need(ARRAY_APPEND(service->upstreams, service->upstream_count));
 
 	upstream->port = (uint16_t)next(sequence);
 	upstream->connections = next(sequence);
@@ -93,7 +96,8 @@ static void fill_upstreams(struct run_service *service, struct sequence *sequenc
 static void fill_processes(struct run_service *service, struct sequence *sequence)
 {
 	for (unsigned int i = 0; i < 2; i++) {
-		struct run_process *process = need(run_add_process(service));
+		struct run_process *process =
+			need(ARRAY_APPEND(service->processes, service->process_count));
 
 		process->pid = (uint32_t)next(sequence);
 		strcpy(process->comm, "fifteen-letters");
@@ -167,6 +171,17 @@ static void fill_routes(struct run_routes *routes, struct sequence *sequence)
 	set_counters(routes->not_known, RUN_ROUTELESS_COUNT, sequence);
 }
 
+static void fill_proposed(struct run_proposed *proposed, struct sequence *sequence)
+{
+	proposed->most = next(sequence);
+	proposed->requests = next(sequence);
+	proposed->paths = next(sequence);
+	proposed->count = 1;
+	proposed->list = need(calloc(1, sizeof(*proposed->list)));
+	proposed->list[0].route = text("/api/*");
+	proposed->list[0].paths = next(sequence);
+}
+
 static void fill_service(struct run_service *service, struct sequence *sequence)
 {
 	service->host = text("server-2");
@@ -218,6 +233,7 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	set_counters(service->grpc.status, RUN_GRPC_COUNT, sequence);
 	set_histogram(&service->grpc.service_failed, sequence);
 	fill_routes(&service->routes, sequence);
+	fill_proposed(&service->proposed, sequence);
 	set_number(&service->quiet_ns, sequence);
 	set_number(&service->connections, sequence);
 	set_number(&service->srtt_ns, sequence);
@@ -360,6 +376,8 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	set_histogram(&driver->tls, sequence);
 	set_histogram(&driver->first_byte, sequence);
 	set_counters(driver->grpc, RUN_GRPC_STATUS_COUNT, sequence);
+	driver->messages_sent = next(sequence);
+	driver->messages_received = next(sequence);
 	driver->streams = (uint32_t)next(sequence);
 	set_number(&driver->streams_allowed, sequence);
 	fill_intervals(driver, sequence);
@@ -460,8 +478,8 @@ struct run *support_full_run(void)
 	struct sequence sequence = {.last = 100};
 
 	run->duration_ns = next(&sequence);
-	fill_service(need(run_add_service(run)), &sequence);
-	fill_service(need(run_add_service(run)), &sequence);
+	fill_service(need(ARRAY_APPEND(run->services, run->service_count)), &sequence);
+	fill_service(need(ARRAY_APPEND(run->services, run->service_count)), &sequence);
 	run->services_dropped = next(&sequence);
 	run->connections_in = text("storage in the socket");
 	run->cost = need(calloc(1, sizeof(*run->cost)));
@@ -495,7 +513,8 @@ static struct run *labelled_run(const char *tool, uint64_t duration_ns)
 
 static void add_process(struct run_service *service, uint32_t pid, uint64_t open_fds)
 {
-	struct run_process *process = need(run_add_process(service));
+	struct run_process *process =
+		need(ARRAY_APPEND(service->processes, service->process_count));
 
 	process->pid = pid;
 	strcpy(process->comm, "nginx");
@@ -505,7 +524,7 @@ static void add_process(struct run_service *service, uint32_t pid, uint64_t open
 
 struct run_service *support_add_service(struct run *run, uint16_t port, unsigned int exchanges)
 {
-	struct run_service *service = need(run_add_service(run));
+	struct run_service *service = need(ARRAY_APPEND(run->services, run->service_count));
 
 	strcpy(service->protocol, "tcp");
 	strcpy(service->address, "127.0.0.1");

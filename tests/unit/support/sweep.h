@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sojourn/array.h"
 #include "sojourn/sweep.h"
 
 static inline void support_fill_sweep_member(struct run_sweep_step *step, uint32_t from)
@@ -75,7 +76,7 @@ static inline void support_fill_sweep(struct run *run)
 	sweep->over = strdup("rate");
 	sweep->connections = 41;
 	for (uint32_t i = 0; i < 2; i++) {
-		struct run_sweep_step *step = run_add_sweep_step(sweep);
+		struct run_sweep_step *step = ARRAY_APPEND(sweep->steps, sweep->step_count);
 
 		if (!step)
 			abort();

@@ -3,81 +3,22 @@
  * bpf/protocol/hpack_request.h, the kernel's own source, and the places of observer/kernel/route.c. The
  * route of each request that nghttp2 writes is that of the rule, however its frames and bytes are cut.
  */
-#include "unit.h"
-
-#include <nghttp2/nghttp2.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "routes.h"
-#include "walker.h"
+#include "sender.h"
 
 #include "../../bpf/protocol/hpack_request.h"
 
 #define BLOCKS	   1500
-#define BLOCK_MOST 8192
-#define BYTES_MOST (8U << 20)
+#define PATH_FIELD 0x84 /* ":path: /" */
 
 /* The bytes that a client sends, and the route of each request. */
 struct client {
-	nghttp2_hd_deflater *deflater;
-	unsigned int seed;
-	uint8_t *bytes;
-	size_t length;
+	struct sender sender;
 	const char *routes[BLOCKS];
 	unsigned int count;
 };
-
-static unsigned int any(struct client *c, unsigned int below)
-{
-	return (unsigned int)rand_r(&c->seed) % below;
-}
-
-static void frame(struct client *c, uint8_t type, uint8_t flags, const uint8_t *payload,
-		  size_t length)
-{
-	const uint8_t header[HTTP2_HEADER] = {
-		0, (uint8_t)(length >> 8), (uint8_t)length, type, flags, 0, 0, 0, 1};
-
-	assert_true(length < 1 << 14 && c->length + sizeof(header) + length <= BYTES_MOST);
-	memcpy(c->bytes + c->length, header, sizeof(header));
-	memcpy(c->bytes + c->length + sizeof(header), payload, length);
-	c->length += sizeof(header) + length;
-}
-
-/* Write a block in a first frame, perhaps with padding and priority, and any number of others. */
-static void block_written(struct client *c, const uint8_t *block, size_t length)
-{
-	size_t first = any(c, 3) ? length : any(c, (unsigned int)length + 1);
-	uint8_t payload[BLOCK_MOST + 512] = {0}, flags = 0, padding = 0, *at = payload;
-
-	if (!any(c, 4)) {
-		flags |= HTTP2_PADDED;
-		padding = (uint8_t)any(c, 256);
-		*at++ = padding;
-	}
-	if (!any(c, 4)) {
-		flags |= HTTP2_PRIORITISED;
-		memset(at, 0x84, 5); /* would be a path */
-		at += 5;
-	}
-	memcpy(at, block, first);
-	at += first;
-	memset(at, 0x84, padding);
-	at += padding;
-	if (first == length)
-		flags |= HTTP2_END_HEADERS;
-	frame(c, HTTP2_HEADERS, flags, payload, (size_t)(at - payload));
-	while (first < length) {
-		size_t more = 1 + any(c, (unsigned int)(length - first));
-
-		if (!any(c, 4))
-			frame(c, HTTP2_CONTINUATION, HTTP2_PADDED, payload, 0);
-		frame(c, HTTP2_CONTINUATION, first + more == length ? HTTP2_END_HEADERS : 0,
-		      block + first, more);
-		first += more;
-	}
-}
 
 static const char *const given[] = {
 	"/api/*",	"GET /api/*",	  "/api/users/*",	"POST /api/users/", "/*",
@@ -93,21 +34,22 @@ static const char *const methods[] = {
 /* Make a path: a route's, perhaps cut off, or with more after it. Some have bytes that Huffman's code makes longer. */
 static size_t path_made(struct client *c, char *path, size_t size)
 {
-	const char *text = strchr(given[any(c, sizeof(given) / sizeof(*given))], '/');
+	const char *text = strchr(given[any(&c->sender, sizeof(given) / sizeof(*given))], '/');
 	size_t length = (size_t)snprintf(path, size, "%s", text);
 	static const char *const ends[] = {"?", "?a=/b*",     "/",	  "a",
 					   "x", "~~~~~~~~~~", "\x01\xff", "\\"};
 
 	if (path[length - 1] == '*')
 		length--;
-	if (!any(c, 4))
-		length = any(c, (unsigned int)length + 1);
-	for (unsigned int more = any(c, 3); more; more--)
-		length += (size_t)snprintf(path + length, size - length, "%s", ends[any(c, 8)]);
-	if (!any(c, 20)) {
-		size_t fill = any(c, 600);
+	if (!any(&c->sender, 4))
+		length = any(&c->sender, (unsigned int)length + 1);
+	for (unsigned int more = any(&c->sender, 3); more; more--)
+		length += (size_t)snprintf(path + length, size - length, "%s",
+					   ends[any(&c->sender, 8)]);
+	if (!any(&c->sender, 20)) {
+		size_t fill = any(&c->sender, 600);
 
-		memset(path + length, any(c, 2) ? 'e' : '\\', fill);
+		memset(path + length, any(&c->sender, 2) ? 'e' : '\\', fill);
 		length += fill;
 	}
 	return length;
@@ -116,7 +58,7 @@ static size_t path_made(struct client *c, char *path, size_t size)
 static nghttp2_nv field(struct client *c, const char *name, const char *value, size_t length)
 {
 	return (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), length,
-			    any(c, 6) ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX};
+			    any(&c->sender, 6) ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX};
 }
 
 /* Write a random request, whose path is often one of the latest ones, and other fields that evict entries. */
@@ -124,38 +66,39 @@ static void request_made(struct client *c)
 {
 	static char paths[16][1024];
 	static size_t lengths[16];
-	unsigned int at = any(c, 16), with_path = any(c, 30);
-	const char *method = methods[any(c, sizeof(methods) / sizeof(*methods))];
+	unsigned int at = any(&c->sender, 16), with_path = any(&c->sender, 30);
+	const char *method = methods[any(&c->sender, sizeof(methods) / sizeof(*methods))];
 	char agent[512];
 	nghttp2_nv fields[5];
 	size_t count = 0;
 	uint8_t block[BLOCK_MOST];
 	ssize_t length;
 
-	if (!c->count || !any(c, 3))
+	if (!c->count || !any(&c->sender, 3))
 		lengths[at] = path_made(c, paths[at], 256);
-	if (any(c, 2))
-		method = any(c, 2) ? "GET" : "POST";
+	if (any(&c->sender, 2))
+		method = any(&c->sender, 2) ? "GET" : "POST";
 	fields[count++] = field(c, ":method", method, strlen(method));
-	if (any(c, 4))
+	if (any(&c->sender, 4))
 		fields[count++] = field(c, ":scheme", "http", 4);
 	if (with_path)
 		fields[count++] = field(c, ":path", paths[at], lengths[at]);
-	if (any(c, 2)) { /* in another order */
+	if (any(&c->sender, 2)) { /* in another order */
 		nghttp2_nv first = fields[0];
 
 		fields[0] = fields[count - 1];
 		fields[count - 1] = first;
 	}
-	memset(agent, any(c, 2) ? 'a' : '~', sizeof(agent));
-	fields[count++] =
-		field(c, any(c, 2) ? "user-agent" : ":pathx", agent, any(c, 2) ? 3 : any(c, 512));
-	if (!any(c, 50))
-		assert_int_equal(nghttp2_hd_deflate_change_table_size(c->deflater, any(c, 4097)),
+	memset(agent, any(&c->sender, 2) ? 'a' : '~', sizeof(agent));
+	fields[count++] = field(c, any(&c->sender, 2) ? "user-agent" : ":pathx", agent,
+				any(&c->sender, 2) ? 3 : any(&c->sender, 512));
+	if (!any(&c->sender, 50))
+		assert_int_equal(nghttp2_hd_deflate_change_table_size(c->sender.deflater,
+								      any(&c->sender, 4097)),
 				 0);
-	length = nghttp2_hd_deflate_hd(c->deflater, block, sizeof(block), fields, count);
+	length = nghttp2_hd_deflate_hd(c->sender.deflater, block, sizeof(block), fields, count);
 	assert_true(length > 0);
-	block_written(c, block, (size_t)length);
+	block_written(&c->sender, HTTP2_HEADERS, block, (size_t)length);
 	c->routes[c->count++] =
 		with_path ? route_by_rule(method, strlen(method), paths[at], lengths[at]) : "other";
 }
@@ -189,25 +132,28 @@ static void each_route_is_that_of_the_rule(void **state)
 	routes_given(given, sizeof(given) / sizeof(*given));
 	for (unsigned int seed = 1; seed <= 10; seed++) {
 		static const size_t pieces[] = {1, 7, 1000, BYTES_MOST};
-		struct client c = {.seed = seed, .bytes = malloc(BYTES_MOST)};
+		struct client c = {.sender = {.seed = seed,
+					      .filler = PATH_FIELD,
+					      .bytes = malloc(BYTES_MOST)}};
 
-		assert_non_null(c.bytes);
-		assert_int_equal(nghttp2_hd_deflate_new(&c.deflater, 4096), 0);
+		assert_non_null(c.sender.bytes);
+		assert_int_equal(nghttp2_hd_deflate_new(&c.sender.deflater, 4096), 0);
 		while (c.count < BLOCKS)
 			request_made(&c);
 		for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++) {
 			struct http2_side s = {.settled = 1, .by_client = 1, .followed = 1};
 			struct compared compared = {.c = &c};
 
-			for (size_t at = 0; at < c.length; at += pieces[i])
-				assert_true(walker_feed(&s, c.bytes + at,
-							c.length - at < pieces[i] ? c.length - at
-										  : pieces[i],
+			for (size_t at = 0; at < c.sender.length; at += pieces[i])
+				assert_true(walker_feed(&s, c.sender.bytes + at,
+							c.sender.length - at < pieces[i]
+								? c.sender.length - at
+								: pieces[i],
 							compare, &compared));
 			assert_int_equal(compared.ended, BLOCKS);
 		}
-		nghttp2_hd_deflate_del(c.deflater);
-		free(c.bytes);
+		nghttp2_hd_deflate_del(c.sender.deflater);
+		free(c.sender.bytes);
 	}
 }
 

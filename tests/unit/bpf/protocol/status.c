@@ -3,16 +3,10 @@
  * bpf/protocol/status.h and hpack.h, the kernel's own sources: statuses as nghttp2 writes them, those
  * of gRPC among them, and those that are not known. Frames are cut anywhere.
  */
-#include <nghttp2/nghttp2.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "unit.h"
-#include "walker.h"
-
-#define PRIORITY_BYTES 5
+#include "sender.h"
 
 struct seen {
 	unsigned int frames;
@@ -243,8 +237,6 @@ static void any_value_is_nghttp2s_or_not_known(void **state)
 /* ---- connections ---- */
 
 #define BLOCKS	    2000
-#define BLOCK_MOST  4096
-#define BYTES_MOST  (4U << 20)
 #define FIELDS_MOST 8
 /* The least bytes of a block in its first frame: a status and all that may precede it. */
 #define BLOCK_LEAST 12
@@ -258,65 +250,10 @@ struct said {
 
 /* The bytes that a server sends, and what its blocks say. */
 struct connection {
-	nghttp2_hd_deflater *deflater;
-	unsigned int seed;
-	uint8_t *bytes;
-	size_t length;
+	struct sender sender;
 	struct said said[BLOCKS];
 	unsigned int count;
 };
-
-static unsigned int any(struct connection *c, unsigned int below)
-{
-	return (unsigned int)rand_r(&c->seed) % below;
-}
-
-static void frame(struct connection *c, uint8_t type, uint8_t flags, const uint8_t *payload,
-		  size_t length)
-{
-	const uint8_t header[HTTP2_HEADER] = {
-		0, (uint8_t)(length >> 8), (uint8_t)length, type, flags, 0, 0, 0, 1};
-
-	assert_true(length < 1 << 14 && c->length + sizeof(header) + length <= BYTES_MOST);
-	memcpy(c->bytes + c->length, header, sizeof(header));
-	memcpy(c->bytes + c->length + sizeof(header), payload, length);
-	c->length += sizeof(header) + length;
-}
-
-/* Write a block in a first frame, perhaps with padding and priority, and any number of others. */
-static void block_written(struct connection *c, uint8_t type, const uint8_t *block, size_t length)
-{
-	size_t first = length > BLOCK_LEAST && !any(c, 3)
-			       ? BLOCK_LEAST + any(c, (unsigned int)(length - BLOCK_LEAST))
-			       : length;
-	uint8_t payload[BLOCK_MOST + 512] = {0}, flags = 0, padding = 0, *at = payload;
-
-	if (!any(c, 4)) {
-		flags |= HTTP2_PADDED;
-		padding = (uint8_t)any(c, 256);
-		*at++ = padding;
-	}
-	if (type == HTTP2_PUSH_PROMISE)
-		at += 4;
-	else if (!any(c, 4)) {
-		flags |= HTTP2_PRIORITISED;
-		at += PRIORITY_BYTES;
-	}
-	memcpy(at, block, first);
-	at += first + padding;
-	if (first == length)
-		flags |= HTTP2_END_HEADERS;
-	frame(c, type, flags, payload, (size_t)(at - payload));
-	while (first < length) {
-		size_t more = 1 + any(c, (unsigned int)(length - first));
-
-		if (!any(c, 4))
-			frame(c, HTTP2_CONTINUATION, 0, payload, 0);
-		frame(c, HTTP2_CONTINUATION, first + more == length ? HTTP2_END_HEADERS : 0,
-		      block + first, more);
-		first += more;
-	}
-}
 
 /* Return 1 + the status of gRPC in a text. */
 static unsigned int grpc_of(const char *text, size_t length)
@@ -346,13 +283,14 @@ static size_t grpc_value(struct connection *c, const char *name, char *value, si
 		"application/grpc;",
 	};
 
-	if (!any(c, 8))
+	if (!any(&c->sender, 8))
 		return size;
 	if (!strcmp(name, "grpc-status"))
-		return (size_t)sprintf(value, any(c, 9) ? "%u" : "%02u",
-				       any(c, any(c, 9) ? 17 : 2000));
+		return (size_t)sprintf(value, any(&c->sender, 9) ? "%u" : "%02u",
+				       any(&c->sender, any(&c->sender, 9) ? 17 : 2000));
 	if (!strcmp(name, "content-type"))
-		return (size_t)sprintf(value, "%s", types[any(c, sizeof(types) / sizeof(*types))]);
+		return (size_t)sprintf(value, "%s",
+				       types[any(&c->sender, sizeof(types) / sizeof(*types))]);
 	return size;
 }
 
@@ -382,39 +320,41 @@ static void block_made(struct connection *c)
 	static const unsigned int statuses[] = {200, 404, 418, 503, 302, 429, 201, 100, 103, 599};
 	char values[FIELDS_MOST][512], status[8];
 	nghttp2_nv fields[FIELDS_MOST + 1];
-	size_t count = 0, of_values = any(c, FIELDS_MOST);
+	size_t count = 0, of_values = any(&c->sender, FIELDS_MOST);
 	uint8_t block[BLOCK_MOST], type = HTTP2_HEADERS;
-	unsigned int kind = any(c, 10);
+	unsigned int kind = any(&c->sender, 10);
 	struct said *said = &c->said[c->count];
 	ssize_t length;
 
 	if (kind == 0) {
 		type = HTTP2_PUSH_PROMISE;
 	} else if (kind > 1) {
-		said->status = statuses[any(c, sizeof(statuses) / sizeof(*statuses))];
+		said->status = statuses[any(&c->sender, sizeof(statuses) / sizeof(*statuses))];
 		snprintf(status, sizeof(status), "%u", said->status);
 		fields[count++] = (nghttp2_nv){(uint8_t *)":status", (uint8_t *)status, 7, 3,
 					       NGHTTP2_NV_FLAG_NONE};
 	}
 	for (size_t i = 0; i < of_values; i++) {
-		const char *name = names[any(c, 8)];
-		size_t size = any(c, 4) ? any(c, 40) : any(c, sizeof(values[0]));
+		const char *name = names[any(&c->sender, 8)];
+		size_t size = any(&c->sender, 4) ? any(&c->sender, 40)
+						 : any(&c->sender, sizeof(values[0]));
 
-		memset(values[i], any(c, 2) ? 'a' : '~', size);
-		if (size && any(c, 2))
-			values[i][0] = (char)('a' + any(c, 26));
+		memset(values[i], any(&c->sender, 2) ? 'a' : '~', size);
+		if (size && any(&c->sender, 2))
+			values[i][0] = (char)('a' + any(&c->sender, 26));
 		size = grpc_value(c, name, values[i], size);
 		note(said, name, values[i], size);
-		fields[count++] =
-			(nghttp2_nv){(uint8_t *)name, (uint8_t *)values[i], strlen(name), size,
-				     any(c, 9) ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX};
+		fields[count++] = (nghttp2_nv){
+			(uint8_t *)name, (uint8_t *)values[i], strlen(name), size,
+			any(&c->sender, 9) ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX};
 	}
-	if (!any(c, 100))
-		assert_int_equal(nghttp2_hd_deflate_change_table_size(c->deflater, any(c, 4097)),
+	if (!any(&c->sender, 100))
+		assert_int_equal(nghttp2_hd_deflate_change_table_size(c->sender.deflater,
+								      any(&c->sender, 4097)),
 				 0);
-	length = nghttp2_hd_deflate_hd(c->deflater, block, sizeof(block), fields, count);
+	length = nghttp2_hd_deflate_hd(c->sender.deflater, block, sizeof(block), fields, count);
 	assert_true(length >= 0);
-	block_written(c, type, block, (size_t)length);
+	block_written(&c->sender, type, block, (size_t)length);
 	c->count++;
 }
 
@@ -449,27 +389,30 @@ static void the_dynamic_table_is_followed(void **state)
 	(void)state;
 	for (unsigned int seed = 1; seed <= 20; seed++) {
 		static const size_t pieces[] = {1, 13, 1000, BYTES_MOST};
-		struct connection c = {.seed = seed, .bytes = malloc(BYTES_MOST)};
+		struct connection c = {.sender = {.seed = seed,
+						  .least = BLOCK_LEAST,
+						  .bytes = malloc(BYTES_MOST)}};
 
-		assert_non_null(c.bytes);
-		assert_int_equal(nghttp2_hd_deflate_new(&c.deflater, 4096), 0);
+		assert_non_null(c.sender.bytes);
+		assert_int_equal(nghttp2_hd_deflate_new(&c.sender.deflater, 4096), 0);
 		while (c.count < BLOCKS)
 			block_made(&c);
 		for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++) {
 			struct http2_side s = {.settled = 1};
 			struct compared compared = {.c = &c};
 
-			for (size_t at = 0; at < c.length; at += pieces[i])
-				assert_true(walker_feed(&s, c.bytes + at,
-							c.length - at < pieces[i] ? c.length - at
-										  : pieces[i],
+			for (size_t at = 0; at < c.sender.length; at += pieces[i])
+				assert_true(walker_feed(&s, c.sender.bytes + at,
+							c.sender.length - at < pieces[i]
+								? c.sender.length - at
+								: pieces[i],
 							compare, &compared));
 			assert_int_equal(compared.blocks, BLOCKS);
 			assert_int_equal(compared.fields.walk.lost, 0);
 			assert_true(compared.ended > BLOCKS / 2);
 		}
-		nghttp2_hd_deflate_del(c.deflater);
-		free(c.bytes);
+		nghttp2_hd_deflate_del(c.sender.deflater);
+		free(c.sender.bytes);
 	}
 }
 
@@ -492,19 +435,19 @@ static void a_block_that_is_wrong_loses_the_table(void **state)
 		struct compared compared = {.c = &c};
 		struct http2_side s = {.settled = 1};
 
-		c.bytes = malloc(BYTES_MOST);
-		assert_non_null(c.bytes);
-		frame(&c, HTTP2_HEADERS, HTTP2_END_HEADERS,
+		c.sender.bytes = malloc(BYTES_MOST);
+		assert_non_null(c.sender.bytes);
+		frame(&c.sender, HTTP2_HEADERS, HTTP2_END_HEADERS,
 		      (const uint8_t *)"\x48\x03"
 				       "418",
 		      5);
-		frame(&c, HTTP2_HEADERS, HTTP2_END_HEADERS, (const uint8_t *)"\xbe", 1);
-		frame(&c, HTTP2_HEADERS, HTTP2_END_HEADERS, (const uint8_t *)blocks[i].bytes,
+		frame(&c.sender, HTTP2_HEADERS, HTTP2_END_HEADERS, (const uint8_t *)"\xbe", 1);
+		frame(&c.sender, HTTP2_HEADERS, HTTP2_END_HEADERS, (const uint8_t *)blocks[i].bytes,
 		      blocks[i].length);
-		frame(&c, HTTP2_HEADERS, HTTP2_END_HEADERS, (const uint8_t *)"\xbe", 1);
-		assert_true(walker_feed(&s, c.bytes, c.length, compare, &compared));
+		frame(&c.sender, HTTP2_HEADERS, HTTP2_END_HEADERS, (const uint8_t *)"\xbe", 1);
+		assert_true(walker_feed(&s, c.sender.bytes, c.sender.length, compare, &compared));
 		assert_int_equal(compared.blocks, 4);
-		free(c.bytes);
+		free(c.sender.bytes);
 	}
 }
 

@@ -22,7 +22,7 @@ static bool is_allowed(const char *allow, const char *url)
 
 	if (err)
 		fail_msg("%s: %s", url, error);
-	assert_int_equal(ceilings_check_list(allow, &error), 0);
+	assert_int_equal(ceilings_check_list("--allow", allow, &error), 0);
 	err = ceilings_check_targets(&ceilings, scenario, &error);
 	assert_true(!err || (err == -EINVAL && error));
 	scenario_free(scenario);
@@ -79,7 +79,7 @@ static void what_is_no_list(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		autofree char *error = NULL;
 
-		if (ceilings_check_list(lists[i], &error) != -EINVAL || !error)
+		if (ceilings_check_list("--allow", lists[i], &error) != -EINVAL || !error)
 			fail_msg("'%s' is taken", lists[i]);
 	}
 }

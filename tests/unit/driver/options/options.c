@@ -140,7 +140,7 @@ static void test_help_and_version_win(void **state)
 }
 
 struct refusal {
-	const char *words[4];
+	const char *words[5];
 	const char *expected[3]; /* must all be in the message */
 };
 
@@ -158,6 +158,12 @@ static const struct refusal refusals[] = {
 	{{"--threads=0", URL}, {"--threads", "'0'", "from 1 to 1024"}},
 	{{"-t20", URL}, {"--connections", "16", "20 threads"}},
 	{{"--interval=1us", URL}, {"--interval", "'1us'", "at least 1ms"}},
+	{{"--grpc-messages=5", "h2c://a/b"}, {"--grpc-messages", "add", "--grpc"}},
+	{{"--grpc-replies=any", "h2c://a/b"}, {"--grpc-replies", "add", "--grpc"}},
+	{{"--grpc-replies=some", "--grpc", "h2c://a/b"}, {"--grpc-replies", "'some'", "any"}},
+	{{"--grpc-interval=1s", "--grpc", "h2c://a/b"}, {"--grpc-interval", "one", "--grpc-messages"}},
+	{{"--grpc-interval=1s", "--grpc-messages=9", "--grpc", "h2c://a/b"},
+	 {"--grpc-interval", "8 s", "--timeout"}},
 	{{"-d", "soon", URL}, {"--duration", "'soon'", "500ms"}},
 	{{"-d", "0", URL}, {"--duration", "'0'", "at least 1ms"}},
 	{{"--warmup=-1s", URL}, {"--warmup", "'-1s'", "500ms"}},

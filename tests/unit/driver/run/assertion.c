@@ -141,6 +141,32 @@ static void test_unanswered(void **state)
 	assert_false(run_holds("unanswered<100", &run));
 }
 
+/* Two hosts serve one port: one hangs, with 7 open. Another port's service is not asked. */
+static void test_unanswered_of_hosts(void **state)
+{
+	static struct run_driver driver = {.requests = 93, .target = "http://web:80/"};
+	static char a[] = "a", b[] = "b";
+	struct run_number none = {.known = true}, seven = {.known = true, .value = 7};
+	struct run_service services[] = {
+		{.host = a, .port = 80, .exchanges = 90, .open = {.read = none, .unread = none}},
+		{.host = b, .port = 80, .exchanges = 3, .open = {.read = none, .unread = seven}},
+		{.host = b, .port = 81, .losses[RUN_LOSS_UNANSWERED] = 50},
+	};
+	struct run run = {
+		.driver = &driver, .services = services, .service_count = ARRAY_SIZE(services)};
+
+	(void)state;
+	histogram_record(&driver.round_trip, 1000000);
+	assert_true(run_holds("unanswered<=7", &run));
+	assert_true(run_holds("unanswered<=7%", &run));
+	assert_false(run_holds("unanswered<7%", &run));
+	services[0].open.unread.known = false;
+	assert_false(run_holds("unanswered<100", &run));
+	services[0].open.unread.known = true;
+	driver.observer_error = a; /* a third host's observer was lost */
+	assert_false(run_holds("unanswered<100", &run));
+}
+
 static void test_nothing_tried(void **state)
 {
 	static struct run_driver driver = {.rate = 1};
@@ -183,7 +209,7 @@ int main(void)
 		cmocka_unit_test(test_values),	   cmocka_unit_test(test_unexpected_counts_once),
 		cmocka_unit_test(test_missing),	   cmocka_unit_test(test_nothing_tried),
 		cmocka_unit_test(test_refusals),   cmocka_unit_test(test_timeouts),
-		cmocka_unit_test(test_unanswered),
+		cmocka_unit_test(test_unanswered), cmocka_unit_test(test_unanswered_of_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

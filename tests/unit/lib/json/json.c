@@ -65,6 +65,15 @@ static void compare_routes(const struct run_routes *a, const struct run_routes *
 	}
 }
 
+static void compare_proposed(const struct run_proposed *a, const struct run_proposed *b)
+{
+	assert_int_equal(a->count, b->count);
+	for (size_t i = 0; i < a->count; i++) {
+		assert_same_text(a->list[i].route, b->list[i].route);
+		assert_int_equal(a->list[i].paths, b->list[i].paths);
+	}
+}
+
 static void compare_services(const struct run_service *a, const struct run_service *b)
 {
 	compare_stages(a->stages, b->stages, STAGE_COUNT);
@@ -83,6 +92,7 @@ static void compare_services(const struct run_service *a, const struct run_servi
 				    a->upstream_count * sizeof(*a->upstreams));
 	assert_same_text(a->calls, b->calls);
 	compare_routes(&a->routes, &b->routes);
+	compare_proposed(&a->proposed, &b->proposed);
 	support_compare_samples(a->samples, b->samples);
 	support_compare_series(a->series, b->series);
 	assert_same_text(a->host, b->host);
@@ -92,6 +102,7 @@ static void compare_services(const struct run_service *a, const struct run_servi
 		left_.http2.reason = right_.http2.reason = NULL,
 		left_.samples = right_.samples = NULL, left_.processes = right_.processes = NULL,
 		left_.routes.list = right_.routes.list = NULL,
+		left_.proposed.list = right_.proposed.list = NULL,
 		left_.upstreams = right_.upstreams = NULL, left_.calls = right_.calls = NULL,
 		left_.listeners = right_.listeners = NULL, left_.series = right_.series = NULL,
 		memset(left_.cpu, 0, sizeof(left_.cpu)), memset(right_.cpu, 0, sizeof(right_.cpu)),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sojourn/array.h"
 #include "sojourn/finding.h"
 #include "sojourn/report.h"
 #include "support/report.h"
@@ -123,8 +124,8 @@ static void merging_observers_adds_up(void **state)
 	autofree char *error = NULL;
 
 	(void)state;
-	assert_non_null(run_add_finding(one));
-	assert_non_null(run_add_finding(two));
+	assert_non_null(ARRAY_APPEND(one->findings, one->finding_count));
+	assert_non_null(ARRAY_APPEND(two->findings, two->finding_count));
 	assert_int_equal(run_add_text(&one->not_seen, "rates"), 0);
 	assert_int_equal(run_add_text(&two->not_seen, "events"), 0);
 	free(two->host);
@@ -152,7 +153,7 @@ static void a_wrong_finding_is_refused(void **state)
 
 static void fill(struct run_finding *finding, const char *id, const char *resource)
 {
-	struct run_owner *owner = run_add_owner(finding);
+	struct run_owner *owner = ARRAY_APPEND(finding->owners, finding->owner_count);
 
 	assert_non_null(owner);
 	snprintf(finding->id, sizeof(finding->id), "%s", id);
@@ -183,7 +184,7 @@ static void findings_are_printed(void **state)
 		"  more      docs/diagnoses.md#ports-exhausted\n"
 		"not seen: rates\n";
 	autorun struct run *run = support_driver_run(), *observer = support_observer_run();
-	struct run_finding *finding = run_add_finding(observer);
+	struct run_finding *finding = ARRAY_APPEND(observer->findings, observer->finding_count);
 	autofree char *text = NULL, *error = NULL;
 
 	(void)state;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sojourn/array.h"
 #include "sojourn/clock.h"
 #include "sojourn/report.h"
 #include "support/report.h"
@@ -147,7 +148,7 @@ static struct run *run_of_calls(unsigned int calls, uint64_t call_ns)
 	run->services[1].netns = run->services[0].netns;
 	set_service(&run->services[0], 100, 10 * NSEC_PER_MSEC);
 	set_service(&run->services[1], calls, call_ns);
-	row = run_add_upstream(&run->services[0]);
+	row = ARRAY_APPEND(run->services[0].upstreams, run->services[0].upstream_count);
 	assert_non_null(row);
 	*row = (struct run_upstream){.port = 9000, .connections = 99};
 	return run;
@@ -175,6 +176,9 @@ static void waits_for_upstreams(void **state)
 		    "2.00 ms are its own and the network's");
 	assert_said(several, "(port 9000) for at most 80 % of its service: 2.00 calls of 4.00 ms");
 	assert_said(parallel, "not known: the calls take longer than the whole service");
+	exact->services[0].calls = strdup("10.0.0.2:9000");
+	assert_said(exact, "2.00 ms are its own, the network's, or of calls that are not observed");
+	free(TAKE_PTR(exact->services[0].calls));
 	row->others = 1;
 	assert_said(exact, "for 80 % of its service");
 	row->others = 2;
@@ -183,6 +187,13 @@ static void waits_for_upstreams(void **state)
 	row->serves_too = (struct run_number){true, 443};
 	assert_said(exact, "not known: the calls may be for port 443");
 	row->serves_too.known = false;
+	exact->services[1].losses[RUN_LOSS_UNANSWERED] = 3;
+	exact->services[1].open.read = (struct run_number){true, 5};
+	exact->services[0].open.read = (struct run_number){true, 7};
+	assert_said(exact, "for 80 % of its service");
+	exact->services[0].open.read.value = 0;
+	assert_said(exact, "not known: 8 of 108 calls got no answer");
+	exact->services[1].losses[RUN_LOSS_UNANSWERED] = exact->services[1].open.read.value = 0;
 	exact->services[1].exchanges += 2;
 	assert_said(exact, "not known: not all exchanges of both are timed");
 	exact->services[0].calls = strdup("unix:/run/app.sock");

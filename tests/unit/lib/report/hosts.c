@@ -6,6 +6,7 @@
  * - the mean of all hosts as that of the others (the_slow_one_is_named)
  * - a host that hangs compared by the mean of its few answers (one_that_hangs_comes_first)
  * - a host without requests compared (idle_ones_are_not_compared)
+ * - the wait before sending in the mean round trip (a_late_driver_makes_no_host_slow)
  */
 #include "unit.h"
 
@@ -94,6 +95,36 @@ static void idle_ones_are_not_compared(void **state)
 	support_check_short(a, "hosts-unknown", 100);
 }
 
+static void add_joined(struct run *run, size_t host, const char *name, uint64_t wait_ns)
+{
+	run->joined->hosts[host] = (struct run_joined_step){
+		.name = strdup(name),
+		.count = REQUESTS,
+		.sum = {.wait_ns = REQUESTS * wait_ns,
+			.round_trip_ns = REQUESTS * 50000,
+			.network_ns = REQUESTS * 30000},
+	};
+	run->joined->hosts[host].sum.stages[STAGE_SERVICE] =
+		(struct run_number){true, REQUESTS * 20000};
+}
+
+/* Requests wait for a free connection before they are sent. That is in no round trip, and no host's doing. */
+static void a_late_driver_makes_no_host_slow(void **state)
+{
+	autorun struct run *a = host_with("a", 20000), *b = host_with("b", 20000);
+
+	(void)state;
+	assert_int_equal(run_merge(a, b, NULL), 0);
+	a->joined = calloc(1, sizeof(*a->joined));
+	assert_non_null(a->joined);
+	a->joined->hosts = calloc(2, sizeof(*a->joined->hosts));
+	assert_non_null(a->joined->hosts);
+	a->joined->host_count = 2;
+	add_joined(a, 0, "a", 900000);
+	add_joined(a, 1, "b", 0);
+	support_check_short(a, "hosts-late-driver", 100);
+}
+
 /* Names come from documents of others. */
 static void foreign_names_do_no_harm(void **state)
 {
@@ -113,6 +144,7 @@ int main(void)
 		cmocka_unit_test(alike_ones_are_not_blamed),
 		cmocka_unit_test(one_that_hangs_comes_first),
 		cmocka_unit_test(idle_ones_are_not_compared),
+		cmocka_unit_test(a_late_driver_makes_no_host_slow),
 		cmocka_unit_test(foreign_names_do_no_harm),
 	};
 

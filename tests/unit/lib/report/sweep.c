@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sojourn/array.h"
 #include "sojourn/clock.h"
 #include "sojourn/report.h"
 #include "sojourn/sweep.h"
 
 static void add_step(struct run_sweep *sweep, uint64_t load, uint64_t per_second, uint64_t mean_ns)
 {
-	struct run_sweep_step *step = run_add_sweep_step(sweep);
+	struct run_sweep_step *step = ARRAY_APPEND(sweep->steps, sweep->step_count);
 
 	assert_non_null(step);
 	step->load = load;
@@ -106,7 +107,7 @@ static void test_none(void **state)
 static void test_failures(void **state)
 {
 	autorun struct run *run = sweep_run("connections");
-	struct run_sweep_step *step = run_add_sweep_step(run->sweep);
+	struct run_sweep_step *step = ARRAY_APPEND(run->sweep->steps, run->sweep->step_count);
 	autofree char *text = NULL;
 
 	(void)state;

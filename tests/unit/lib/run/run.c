@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "sojourn/array.h"
 #include "sojourn/run_sum.h"
 #include "support/runs.h"
 
@@ -32,12 +33,13 @@ static void added_elements_are_zeroed(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < 20; i++) {
-		struct run_service *service = run_add_service(run);
+		struct run_service *service = ARRAY_APPEND(run->services, run->service_count);
 
 		assert_memory_equal(service, &zero_service, sizeof(zero_service));
 		for (unsigned int j = 0; j < 20; j++)
-			assert_memory_equal(run_add_process(service), &zero_process,
-					    sizeof(zero_process));
+			assert_memory_equal(
+				ARRAY_APPEND(service->processes, service->process_count),
+				&zero_process, sizeof(zero_process));
 		memset(service->protocol, 'x', 3);
 	}
 	assert_int_equal(run->service_count, 20);

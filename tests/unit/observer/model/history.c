@@ -21,11 +21,11 @@ static struct run *reading(uint64_t second, size_t services, uint64_t each)
 
 	assert_non_null(run);
 	run->duration_ns = 5 * SECOND + second * SECOND;
+	assert_int_equal(run_make_services(run, services), 0);
 	for (size_t i = 0; i < services; i++) {
-		struct run_service *service = run_add_service(run);
+		struct run_service *service = &run->services[i];
 		struct run_stage *stage;
 
-		assert_non_null(service);
 		memcpy(service->protocol, "tcp", sizeof("tcp"));
 		service->port = (uint16_t)(1000 + i);
 		service->exchanges = second * each;

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "resources/diagnose.h"
+#include "resources/look.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/finding.h"
 #include "unit.h"
 
 static const char *const measures[] = {
@@ -326,6 +328,36 @@ static void test_owners_are_sorted_by_sockets(void **state)
 	assert_int_equal(resource.owners[1].pid, 1);
 }
 
+static struct run *document_of(struct resource *resource)
+{
+	struct finding_list findings = findings_of(resource, 1);
+	struct run *run = run_new("sojourn", NULL);
+
+	assert_non_null(run);
+	assert_int_equal(document_findings(&findings, run), 0);
+	diagnose_free(&findings);
+	return run;
+}
+
+/* The service of a socket unit has not started: nobody there could accept sooner. */
+static void test_systemd_accepts_nothing(void **state)
+{
+	struct resource resource = {
+		.kind = RESOURCE_ACCEPT_QUEUE, .used = 9, .capacity = 9, .seconds_left = INFINITY};
+	autorun struct run *awaited = NULL, *shared = NULL;
+
+	(void)state;
+	resource_own(&resource, 1);
+	snprintf(resource.owners[0].comm, sizeof(resource.owners[0].comm), "systemd");
+	awaited = document_of(&resource);
+	assert_non_null(strstr(awaited->findings->change, "systemctl list-sockets"));
+	assert_null(awaited->findings->command);
+	resource_own(&resource, 2);
+	shared = document_of(&resource);
+	assert_non_null(strstr(shared->findings->change, "accept() sooner"));
+	assert_non_null(shared->findings->command);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +374,7 @@ int main(void)
 		cmocka_unit_test(test_close_wait_that_stays_is_a_notice),
 		cmocka_unit_test(test_slope),
 		cmocka_unit_test(test_owners_are_sorted_by_sockets),
+		cmocka_unit_test(test_systemd_accepts_nothing),
 	};
 
 	return cmocka_run_group_tests_name("observer_diagnose", tests, NULL, NULL);

@@ -88,6 +88,41 @@ static void test_refusals(void **state)
 	}
 }
 
+/* Two messages came with OK. Another status needs none. */
+static void test_replies(void **state)
+{
+	static const struct {
+		const char *expected;
+		enum verdict verdict;
+	} rows[] = {{"2", VERDICT_GOOD},
+		    {"any", VERDICT_GOOD},
+		    {"1", VERDICT_UNEXPECTED},
+		    {"0", VERDICT_UNEXPECTED}};
+	const char *const wrong[] = {"", "-1", "some", "2,3"};
+	struct grpc_response response;
+	autofree char *error = NULL;
+
+	(void)state;
+	grpc_response_begin(&response);
+	grpc_response_feed(&response, "\0\0\0\0\1a\0\0\0\0", 11);
+	grpc_response_status(&response, "0", 1);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct grpc_expectation expectation = {0};
+		enum verdict verdict;
+
+		assert_int_equal(grpc_parse_replies(rows[i].expected, &expectation, &error), 0);
+		assert_int_equal(grpc_judge(&expectation, &response, &verdict), RUN_NO_ERROR);
+		assert_int_equal(verdict, rows[i].verdict);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct grpc_expectation expectation = {0};
+		autofree char *why = NULL;
+
+		assert_int_equal(grpc_parse_replies(wrong[i], &expectation, &why), -EINVAL);
+		assert_non_null(strstr(why, "--grpc-replies"));
+	}
+}
+
 static void test_prefix(void **state)
 {
 	unsigned char prefix[GRPC_PREFIX_SIZE];
@@ -100,9 +135,8 @@ static void test_prefix(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_statuses),
-		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_pieces),	 cmocka_unit_test(test_statuses),
+		cmocka_unit_test(test_refusals), cmocka_unit_test(test_replies),
 		cmocka_unit_test(test_prefix),
 	};
 

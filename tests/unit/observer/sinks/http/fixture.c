@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
+#include "sojourn/array.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
 
@@ -78,9 +79,11 @@ static int fake_past(void *context, const struct snapshot_past *past, struct run
 /* Add owners: a process of the service, or another one. */
 static int add_parties(struct run *run, struct run_finding *finding, bool others)
 {
-	struct run_service *service = run_add_service(run);
-	struct run_process *process = service ? run_add_process(service) : NULL;
-	struct run_owner *owner = process ? run_add_owner(finding) : NULL;
+	struct run_service *service = ARRAY_APPEND(run->services, run->service_count);
+	struct run_process *process =
+		service ? ARRAY_APPEND(service->processes, service->process_count) : NULL;
+	struct run_owner *owner =
+		process ? ARRAY_APPEND(finding->owners, finding->owner_count) : NULL;
 
 	if (!owner)
 		return -ENOMEM;
@@ -99,7 +102,7 @@ static int fake_judge(void *context, struct run *run)
 	server->looks++;
 	if (!server->critical)
 		return run_add_text(&run->not_seen, "nothing");
-	finding = run_add_finding(run);
+	finding = ARRAY_APPEND(run->findings, run->finding_count);
 	if (!finding)
 		return -ENOMEM;
 	snprintf(finding->severity, sizeof(finding->severity), "critical");

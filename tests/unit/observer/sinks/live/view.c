@@ -6,6 +6,7 @@
 
 #include "sinks/live/notes.h"
 #include "sinks/live/view.h"
+#include "sojourn/array.h"
 #include "sojourn/finding.h"
 #include "support/runs.h"
 #include "unit.h"
@@ -138,7 +139,8 @@ static void test_filter_by_process(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
-		struct run_process *process = run_add_process(&run->services[i]);
+		struct run_process *process =
+			ARRAY_APPEND(run->services[i].processes, run->services[i].process_count);
 
 		assert_non_null(process);
 		snprintf(process->comm, sizeof(process->comm), "Server-%zu", i);
@@ -275,7 +277,7 @@ static struct run *found_by_doctor(void)
 		    {"warning", "\x1b[2Jevil (pid 7)", "few descriptors are left", 0}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct run_finding *finding = run_add_finding(run);
+		struct run_finding *finding = ARRAY_APPEND(run->findings, run->finding_count);
 
 		assert_non_null(finding);
 		snprintf(finding->severity, sizeof(finding->severity), "%s", rows[i].severity);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "sinks/recording/recording.h"
+#include "sojourn/array.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
 
@@ -27,7 +28,7 @@ static void write_reading(FILE *file, unsigned int seconds, const char *const *f
 	assert_non_null(run);
 	run->duration_ns = seconds * NSEC_PER_SEC;
 	for (; *found; found++) {
-		struct run_finding *finding = run_add_finding(run);
+		struct run_finding *finding = ARRAY_APPEND(run->findings, run->finding_count);
 
 		assert_non_null(finding);
 		snprintf(finding->id, sizeof(finding->id), "%s", *found);

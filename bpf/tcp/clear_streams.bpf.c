@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Follows the streams of HTTP/2 in plain text of TLS, with --tls; see clear.h and streams.h.
+ *
+ * A connection is followed from the end of its handshake on, if that says HTTP/2 or does not show what follows. Which
+ * it is decides the client's first text, that has to be the preface. Until then the connection is in no count of
+ * protocols. OpenSSL forbids two calls for one connection at a time, so text is looked at by one thread.
+ */
+#define WALK_CALLS
+#define STREAMS_OF_TEXT
+/* Probes run with preemption on: see slot.h. */
+#define SLOT_SHARED
+
+#include "clear.h"
+#include "streams.h"
+
+#define PREFACE_BYTES 24
+
+const char clear_preface[32] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/* The connection is not followed, or not any more: count it as such. */
+static __always_inline void clear_shows(struct clear_streams *t, struct service_slot *slot)
+{
+	__u32 counter = t->hidden;
+	bool hidden = counter;
+
+	t->hidden = 0;
+	barrier_var(counter); /* as in respond_move() of slot.h */
+	if (slot && hidden && counter < COUNTER_COUNT)
+		count_atomic(slot, counter, 1);
+}
+
+/* ---- the end ---- */
+
+static __always_inline void clear_streams_free(struct clear_streams *t)
+{
+	struct clear_key key = t->key;
+
+	clear_shows(t, slot_of(t->conn.service));
+	streams_end(&t->conn);
+	bpf_map_delete_elem(&clear_streams, &key);
+}
+
+__noinline int clear_streams_over(struct clear_streams *t)
+{
+	if (t && !__sync_fetch_and_or(&t->working, CLEAR_OVER))
+		clear_streams_free(t);
+	return 0;
+}
+
+/* Return whether the text may be looked at. */
+static __always_inline bool clear_walk_begins(struct clear_streams *t)
+{
+	return !(__sync_fetch_and_or(&t->working, CLEAR_WALKING) & CLEAR_OVER);
+}
+
+static __always_inline void clear_walk_ends(struct clear_streams *t, struct service_slot *slot)
+{
+	if (t->conn.flags & HTTP2_GIVEN_UP)
+		clear_shows(t, slot);
+	if (__sync_fetch_and_and(&t->working, ~CLEAR_WALKING) & CLEAR_OVER)
+		clear_streams_free(t);
+}
+
+__noinline int clear_hides(__u32 service, __u32 counter)
+{
+	const struct clear_call *call = clear_call_now();
+	struct clear_conn *conn = call ? clear_conn_of(call->ssl) : NULL;
+	struct clear_streams *t;
+	struct clear_key key;
+
+	if (!conn)
+		return 0;
+	key = clear_key_of(call->ssl);
+	if (bpf_map_update_elem(&clear_streams, &key, &clear_streams_nothing, BPF_NOEXIST))
+		return 0;
+	t = bpf_map_lookup_elem(&clear_streams, &key);
+	if (!t)
+		return 0;
+	http2_init(&t->conn, service, conn->socket.flow_hash);
+	t->conn.flow = conn->flow;
+	t->key = key;
+	t->socket = conn->socket;
+	t->hidden = counter;
+	if (__sync_fetch_and_or(&conn->ends, CLEAR_SHOOK) & CLEAR_CLOSED)
+		clear_streams_over(t);
+	return 1;
+}
+
+SEC("?tp_btf/inet_sock_set_state")
+int BPF_PROG(clear_state, const struct sock *sk, int old, int new)
+{
+	struct clear_owner *owner;
+	struct clear_streams *t;
+	struct clear_conn *conn;
+
+	if (sk->sk_protocol != PROTO_TCP ||
+	    (new != TCP_FIN_WAIT1 &&new != TCP_LAST_ACK &&new != TCP_CLOSE))
+		return 0;
+	owner = bpf_sk_storage_get(&clear_owners, (void *)sk, 0, 0);
+	if (!owner)
+		return 0;
+	conn = bpf_map_lookup_elem(&clear_conns, &owner->key);
+	if (conn && clear_is_same(&conn->socket, &owner->socket))
+		__sync_fetch_and_or(&conn->ends, CLEAR_CLOSED);
+	t = bpf_map_lookup_elem(&clear_streams, &owner->key);
+	if (t && clear_is_same(&t->socket, &owner->socket))
+		clear_streams_over(t);
+	return 0;
+}
+
+/* ---- text ---- */
+
+/* Take what the text has of the preface. Return how many bytes that is; 0: the text is something else. */
+static __always_inline __u32 clear_preface_in(struct clear_streams *t, __u64 text, __u32 length)
+{
+	__u32 have = t->preface, count = PREFACE_BYTES - have;
+	__u8 got[32] = {};
+
+	if (count > length)
+		count = length;
+	barrier_var(count); /* or the verifier does not see the bounds */
+	count &= 31;
+	if (bpf_probe_read_user(got, count, (void *)text))
+		return 0;
+	for (__u32 i = 0; i < PREFACE_BYTES; i++) {
+		if (i < count && got[i] != (__u8)clear_preface[(have + i) & 31])
+			return 0;
+	}
+	t->preface = have + count;
+	return count;
+}
+
+/* Return how many bytes of the text are no frames. Without the rest of the preface these are all. */
+static __always_inline __u32 clear_start(struct streams_call *call, struct clear_streams *t,
+					 __u64 text, __u32 length)
+{
+	__u32 before;
+
+	if (t->preface >= PREFACE_BYTES)
+		return 0;
+	before = clear_preface_in(t, text, length);
+	if (!before)
+		call->h->flags |= HTTP2_GIVEN_UP;
+	if (t->preface < PREFACE_BYTES || call->h->flags & HTTP2_GIVEN_UP)
+		return length;
+	call->h->flags |= HTTP2_FOLLOWED;
+	t->hidden = 0;
+	count_atomic(call->slot, COUNTER_HTTP2, 1);
+	return before;
+}
+
+static __always_inline void way_text(struct http2_way *way, __u64 text, __u32 length)
+{
+	way->bytes = (struct bytes){.at = text, .left = length};
+	way->rest = length;
+	way->resumed = true;
+}
+
+__noinline int clear_streams_read(struct clear_streams *t, __u64 text, __u32 length,
+				  __u64 arrival_ns)
+{
+	struct streams_call call = {.arrival_ns = arrival_ns, .now = bpf_ktime_get_ns()};
+	__u32 before;
+
+	if (!t || !clear_walk_begins(t))
+		return 0;
+	call.h = &t->conn;
+	call.slot = slot_of(t->conn.service);
+	if (call.slot && !(t->conn.flags & HTTP2_GIVEN_UP)) {
+		before = clear_start(&call, t, text, length);
+		if (before < length) {
+			way_text(&t->conn.in, text + before, length - before);
+			streams_walk_read(&call);
+		}
+	}
+	clear_walk_ends(t, call.slot);
+	return 0;
+}
+
+__noinline int clear_streams_wrote(struct clear_streams *t, __u64 text, __u32 length)
+{
+	struct streams_call call = {.now = bpf_ktime_get_ns()};
+
+	if (!t || !clear_walk_begins(t))
+		return 0;
+	call.h = &t->conn;
+	call.slot = slot_of(t->conn.service);
+	if (call.slot && !(t->conn.flags & HTTP2_GIVEN_UP)) {
+		way_text(&t->conn.out, text, length);
+		streams_walk_write(&call);
+	}
+	clear_walk_ends(t, call.slot);
+	return 0;
+}

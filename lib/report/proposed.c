@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+/* The part of a report about proposed routes, with --propose-routes: the options, and their shares. */
+#include "parts.h"
+
+void report_proposed(const struct page *page, const struct run_service *service)
+{
+	const struct run_proposed *proposed = &service->proposed;
+	char text[SHORT_TEXT], paths[SHORT_TEXT];
+	uint64_t others = proposed->paths;
+	struct items items;
+
+	if (!proposed->most)
+		return;
+	if (!proposed->count) {
+		page_left(page, LABEL_COLUMNS, "proposed");
+		page_wrap(page, LABEL_COLUMNS,
+			  "no route: no path is frequent in a sample of %s requests of HTTP/1 in "
+			  "clear",
+			  page_count(proposed->paths, text));
+		return;
+	}
+	page_left(page, LABEL_COLUMNS, "proposed");
+	for (size_t i = 0; i < proposed->count; i++)
+		fprintf(page->file, "%s--route '%s'", i ? " " : "", proposed->list[i].route);
+	fputc('\n', page->file);
+	items = items_begin(page, "", LABEL_COLUMNS);
+	for (size_t i = 0; i < proposed->count; i++) {
+		others -= proposed->list[i].paths;
+		items_add(
+			&items, "%s about %s", proposed->list[i].route,
+			page_share(100 * (double)proposed->list[i].paths / (double)proposed->paths,
+				   text));
+	}
+	if (others)
+		items_add(&items, "others about %s",
+			  page_share(100 * (double)others / (double)proposed->paths, text));
+	items_add(&items, "of a sample of %s of %s requests", page_count(proposed->paths, paths),
+		  page_count(proposed->requests, text));
+	items_end(&items);
+}
