@@ -218,7 +218,9 @@ static void take_gone(struct lookout_heard *heard, const json_t *message)
 {
 	const char *reason = json_string_value(json_object_get(message, "reason"));
 
-	if (heard->sees == SEES_NONE || heard->mark == MARK_FETCHED || heard->mark == MARK_FAILED)
+	/* An agent that does not take part said why. */
+	if (heard->sees == SEES_NONE || heard->sees == SEES_BLIND || heard->mark == MARK_FETCHED ||
+	    heard->mark == MARK_FAILED)
 		return;
 	if (heard->mark)
 		lookouts_fail(heard, reason ? reason : "its agent has left");
