@@ -4,8 +4,9 @@
 
 Nine hosts are network namespaces on one bridge: three NATS servers with JetStream, four agents, the coordinator, and
 nginx. Each scene is one run, in which something gets SIGKILL. If that is the coordinator, `fleet resume` takes up the run.
-Each scene names its requests, by the document and by nginx, and its lost members. Status 1 if the two counts differ where
-no member was lost, if the document has more than nginx, or if a member was lost that nobody killed. Needs root.
+Each scene names its requests, by the document and by nginx, and its lost members. The status is 1 if the
+two counts differ where no member was lost, or if the document has more than nginx. Likewise if a member was lost that
+nobody killed. Needs root.
 """
 import argparse
 import contextlib

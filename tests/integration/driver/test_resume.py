@@ -67,7 +67,7 @@ def test_killed_in_the_run(start, server, agents, nginx, tmp_path):
 
 
 def test_killed_and_left_alone(start, server, agents, nginx, tmp_path):
-    """No load outlives its coordinator: the members end it after --lost-after. What they did until then is kept."""
+    """No load outlives its coordinator: the members end it after --lost-after. Their results until then are kept."""
     path = tmp_path / "run.json"
     driver = start(Process(fleet(server, nginx, "-c", "3", "-d", "600s", "--json", path, own=("--lost-after", "1s"))))
     wait_until(lambda: nginx.status()["requests"] >= 100)
