@@ -276,6 +276,19 @@ function tailSection(run) {
 			})])));
 }
 
+// Compare the hosts of one service, the slowest first. A host without times says why.
+function hostSection(run) {
+	const hosts = data.hosts[runs.indexOf(run)];
+	if (!hosts.length) return;
+	const times = [["round_trip_ns", "mean round trip"], ["at_server_ns", "mean at the server"], ["service_p99_ns", "p99 service"]]
+		.filter(([member]) => hosts.some((host) => member in host));
+	const node = section(title(run, "Hosts"), "The slowest first. Round trips are those of joined exchanges.");
+	node.append(table(["host", "requests", ...times.map(([, name]) => name), "most of the mean"], hosts.map((host) => [
+		element("td", {class: "text"}, host.name), count(host.requests),
+		...times.map(([member]) => (member in host ? time(host[member]) : "–")),
+		element("td", {class: "text"}, host.text)])));
+}
+
 function stepSection(run) {
 	const steps = run.joined.steps || [];
 	const rows = steps.filter((step) => step.count);
@@ -536,6 +549,7 @@ document.querySelector("header").append(themeButton());
 onPaper();
 if (data.compare) compareSection(data.compare);
 runs.forEach((run) => (run.sweep ? sweepSummary : summary)(run));
+runs.forEach(hostSection);
 runs.filter((run) => run.sweep).forEach(sweepSection);
 if (runs.some((run) => !run.sweep)) breakdown();
 percentileSection();

@@ -2,9 +2,9 @@
 /*
  * Follows the streams of HTTP/2 in plain text of TLS, with --tls; see clear.h and streams.h.
  *
- * A connection is followed from the end of its handshake on, if that says HTTP/2 or does not show what follows. Which
- * it is decides the client's first text, that has to be the preface. Until then the connection is in no count of
- * protocols. OpenSSL forbids two calls for one connection at a time, so text is looked at by one thread.
+ * A connection is followed from the end of its handshake on, if that says HTTP/2 or does not show what follows. The
+ * client's first text decides: it has to be the preface. Until then the connection is in no count of protocols. OpenSSL
+ * forbids two calls for one connection at a time, so text is looked at by one thread.
  */
 #define WALK_CALLS
 #define STREAMS_OF_TEXT
@@ -95,7 +95,7 @@ int BPF_PROG(clear_state, const struct sock *sk, int old, int new)
 	struct clear_conn *conn;
 
 	if (sk->sk_protocol != PROTO_TCP ||
-	    (new != TCP_FIN_WAIT1 &&new != TCP_LAST_ACK &&new != TCP_CLOSE))
+	    !(new == TCP_FIN_WAIT1 || new == TCP_LAST_ACK || new == TCP_CLOSE))
 		return 0;
 	owner = bpf_sk_storage_get(&clear_owners, (void *)sk, 0, 0);
 	if (!owner)

@@ -89,6 +89,22 @@ bool report_interrupted(const struct run_driver *driver, size_t size, char *ret_
 /* Return the service that the driver loaded; NULL: none, or several shared the requests. */
 const struct run_service *report_driven_service(const struct run *run);
 
+/* A host of several that are compared. */
+#define REPORT_HOST_TEXT 320
+struct report_host {
+	const char *name;
+	uint64_t requests;
+	bool timed;  /* the two times at the server are known */
+	bool joined; /* the mean round trip is, too */
+	double round_trip_ns;
+	double at_server_ns; /* mean */
+	uint64_t service_p99_ns;
+	char text[REPORT_HOST_TEXT]; /* the largest part of the mean, or why there is none */
+};
+
+/* List the hosts, the slowest first, in an array to be freed; none if they are not compared. -ENOMEM. */
+int report_list_hosts(const struct run *run, size_t *ret_count, struct report_host **ret_list);
+
 /* Requests that reached the services at the driver's ports, on all hosts and from any client. */
 struct report_unanswered {
 	uint64_t count; /* not answered: they ended so, or were open at the end */

@@ -255,6 +255,47 @@ static int put_hints(struct run *const *runs, size_t count, FILE *file)
 	return r;
 }
 
+static int put_host(const struct report_host *host, FILE *file)
+{
+	json_t *json = json_pack("{s:s, s:I, s:s}", "name", host->name, "requests",
+				 (json_int_t)host->requests, "text", host->text);
+	autofree char *text = NULL;
+
+	if (host->joined)
+		json_object_set_new(json, "round_trip_ns", json_real(host->round_trip_ns));
+	if (host->timed) {
+		json_object_set_new(json, "at_server_ns", json_real(host->at_server_ns));
+		json_object_set_new(json, "service_p99_ns",
+				    json_integer((json_int_t)host->service_p99_ns));
+	}
+	text = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+	json_decref(json);
+	if (!text)
+		return -ENOMEM;
+	put_json(text, file);
+	return 0;
+}
+
+/* Write the hosts that are compared, the slowest first, by run. */
+static int put_hosts(struct run *const *runs, size_t count, FILE *file)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && !r; i++) {
+		autofree struct report_host *hosts = NULL;
+		size_t found = 0;
+
+		r = report_list_hosts(runs[i], &found, &hosts);
+		fputs(i ? ",[" : "[", file);
+		for (size_t j = 0; j < found && !r; j++) {
+			fputs(j ? "," : "", file);
+			r = put_host(&hosts[j], file);
+		}
+		fputs("]", file);
+	}
+	return r;
+}
+
 static int put_data(struct run *const *runs, const char *const *names, size_t count, FILE *file)
 {
 	int r;
@@ -276,6 +317,9 @@ static int put_data(struct run *const *runs, const char *const *names, size_t co
 	fputs("],\n\"hints\":[", file);
 	if (!r)
 		r = put_hints(runs, count, file);
+	fputs("],\n\"hosts\":[", file);
+	if (!r)
+		r = put_hosts(runs, count, file);
 	fputs("],\n\"runs\":[", file);
 	if (!r)
 		r = put_runs(runs, count, file);
@@ -285,7 +329,7 @@ static int put_data(struct run *const *runs, const char *const *names, size_t co
 
 /* Data of an empty report, as the live page has none. */
 static const char no_data[] = "{\"names\":[],\"driven\":[],\"verdicts\":[],\"notes\":[],\"hints\":["
-			      "],\"runs\":[],\"compare\":null}\n";
+			      "],\"hosts\":[],\"runs\":[],\"compare\":null}\n";
 
 static const char *const live_scripts[] = {
 	web_chart_library_js, web_values_js, web_charts_js, web_series_js, web_live_js,

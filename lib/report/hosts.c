@@ -4,6 +4,7 @@
  * requests at the driver's ports, or else at the port with most requests on several hosts. Rows have the
  * mean round trip of the joined exchanges if the driver's side is known, and the mean at the server.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -253,7 +254,7 @@ static void name_part(const struct hosts *hosts, const struct host_row *row, siz
 	char share[SHORT_TEXT];
 
 	*ret_text = '\0';
-	if (hosts->joined)
+	if (row->joined)
 		sum = row->joined->sum;
 	sum.wait_ns = 0;
 	for (size_t i = 0; hosts->joined && i < REPORT_PARTS; i++)
@@ -411,11 +412,33 @@ static void print_times(const struct page *page, const struct hosts *hosts,
 		page_right(page, TIME_COLUMNS, "%s", page_time(times_ns[i + !hosts->joined], text));
 }
 
+/* Write the row's last column: the largest part of its mean, or why there is none. */
+static void describe(const struct hosts *hosts, const struct host_row *row, size_t size,
+		     char *ret_text)
+{
+	char count[SHORT_TEXT], age[SHORT_TEXT];
+
+	if (is_old(row))
+		snprintf(ret_text, size, "%s open, the oldest for %s", page_count(row->open, count),
+			 page_time((double)row->oldest_ns, age));
+	else if (row->unknown)
+		snprintf(ret_text, size, "%s", row->why);
+	else if (row->exchanges)
+		name_part(hosts, row, size, ret_text);
+	else
+		snprintf(ret_text, size, "no requests");
+}
+
+static bool has_times(const struct host_row *row)
+{
+	return row->timed && !row->unknown;
+}
+
 static void print_row(const struct page *page, const struct hosts *hosts,
 		      const struct host_row *row)
 {
 	unsigned int column = name_columns(hosts) + COUNT_COLUMNS + GAP;
-	char text[SHORT_TEXT], part[SHORT_TEXT * 2];
+	char text[SHORT_TEXT], said[REPORT_HOST_TEXT];
 
 	page_style(page, is_old(row) ? STYLE_HOT : STYLE_PLAIN);
 	if (text_columns(row->host) > name_columns(hosts)) {
@@ -426,17 +449,11 @@ static void print_row(const struct page *page, const struct hosts *hosts,
 	}
 	page_style(page, STYLE_PLAIN);
 	page_right(page, COUNT_COLUMNS, "%s", page_count(row->exchanges, text));
-	name_part(hosts, row, sizeof(part), part);
-	if (row->timed && !row->unknown)
+	if (has_times(row))
 		print_times(page, hosts, row);
 	page_left(page, GAP, "%s", "");
-	if (is_old(row))
-		page_wrap(page, column, "%s open, the oldest for %s", page_count(row->open, text),
-			  page_time((double)row->oldest_ns, part));
-	else if (row->unknown)
-		page_wrap(page, column, "%s", row->why);
-	else
-		page_wrap(page, column, "%s", row->exchanges ? part : "no requests");
+	describe(hosts, row, sizeof(said), said);
+	page_wrap(page, column, "%s", said);
 }
 
 static void print_total(const struct page *page, const struct hosts *hosts)
@@ -476,4 +493,35 @@ void report_hosts(const struct page *page, const struct run *run, size_t most)
 	if (shown < hosts->count)
 		page_wrap(page, 0, "and %zu more, which are faster", hosts->count - shown);
 	print_total(page, hosts);
+}
+
+int report_list_hosts(const struct run *run, size_t *ret_count, struct report_host **ret_list)
+{
+	CLEANUP(cleanup_hosts_free) struct hosts *hosts = NULL;
+	struct report_host *list;
+
+	*ret_count = 0;
+	if (!open_hosts(run, &hosts))
+		return 0;
+	list = calloc(hosts->count, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < hosts->count; i++) {
+		const struct host_row *row = &hosts->rows[i];
+
+		list[i] = (struct report_host){
+			.name = row->host,
+			.requests = row->exchanges,
+			.timed = has_times(row),
+			.joined = has_times(row) && hosts->joined && row->joined,
+			.at_server_ns = residence_of(row),
+			.service_p99_ns = histogram_quantile(&row->service, 0.99),
+		};
+		if (list[i].joined)
+			list[i].round_trip_ns = mean_of(hosts, row);
+		describe(hosts, row, sizeof(list[i].text), list[i].text);
+	}
+	*ret_count = hosts->count;
+	*ret_list = list;
+	return 0;
 }

@@ -277,6 +277,35 @@ def test_names_from_elsewhere_are_text(measured, tmp_path):
     assert "<img" not in re.sub(r"```sh.*?```", "", markdown, flags=re.DOTALL).replace("\\<", "")
 
 
+HOST_ROWS = """
+return {overflow: document.documentElement.scrollWidth - innerWidth, impaired: await impaired(), charts: [],
+	rows: [...[...document.querySelectorAll("section")].find((node) => node.querySelector("h2")?.textContent === "Hosts")
+		.querySelectorAll("tr")].map((row) => [...row.children].map((cell) => cell.textContent))};
+"""
+
+
+def test_hosts_are_compared(measured, tmp_path):
+    document = load(measured[0])
+    paths, target = [tmp_path / f"{i}.json" for i in range(3)], tmp_path / "report.html"
+    for i, path in enumerate(paths):
+        alone = {member: value for member, value in document.items() if member not in ("driver", "joined", "phases")}
+        alone["host"] = f"<b>web-{i}"
+        path.write_text(json.dumps(alone))
+    report(*paths, "-o", target)
+    text = report(*paths).stdout
+    page = Page(target, tmp_path / "profile", 500, HOST_ROWS)
+    assert page.console == [] and is_drawn(page.probe)
+    head, *rows = page.probe["rows"]
+    assert head == ["host", "requests", "mean at the server", "p99 service", "most of the mean"]
+    assert sorted(row[0] for row in rows) == ["<b>web-0", "<b>web-1", "<b>web-2"]
+    service = document["services"][0]
+    for row in rows:
+        assert row[1] == f"{service['exchanges']:,}"
+        # The text has the same row.
+        line = next(line.split() for line in text.splitlines() if line.split()[:1] == row[:1])
+        assert " ".join(line[1:]) == " ".join(row[1:])
+
+
 def test_only_its_own_scripts_run(measured, tmp_path):
     """If data ever became a part of the page, its policy would still refuse what bears no nonce, or another page's."""
     target, other = tmp_path / "report.html", tmp_path / "other.html"

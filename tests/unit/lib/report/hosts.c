@@ -6,6 +6,7 @@
  * - the mean of all hosts as that of the others (the_slow_one_is_named)
  * - a host that hangs compared by the mean of its few answers (one_that_hangs_comes_first)
  * - a host without requests compared (idle_ones_are_not_compared)
+ * - a largest part looked for where nothing was joined (one_is_idle_beside_joined_ones)
  * - the wait before sending in the mean round trip (a_late_driver_makes_no_host_slow)
  */
 #include "unit.h"
@@ -73,6 +74,16 @@ static void one_that_hangs_comes_first(void **state)
 	support_check_short(three_hosts(a, b, c), "hosts-hanging", 100);
 }
 
+static void make_idle(struct run *run)
+{
+	run->services[0].exchanges = run->services[0].accepted = 0;
+	for (enum stage stage = 0; stage < STAGE_COUNT; stage++) {
+		free(run->services[0].stages[stage].reason);
+		free(run->services[0].stages[stage].source);
+	}
+	memset(run->services[0].stages, 0, sizeof(run->services[0].stages));
+}
+
 /* One host has no requests, another one none that could be timed. */
 static void idle_ones_are_not_compared(void **state)
 {
@@ -81,12 +92,7 @@ static void idle_ones_are_not_compared(void **state)
 	autorun struct run *e = NULL;
 
 	(void)state;
-	d->services[0].exchanges = d->services[0].accepted = 0;
-	for (enum stage stage = 0; stage < STAGE_COUNT; stage++) {
-		free(d->services[0].stages[stage].reason);
-		free(d->services[0].stages[stage].source);
-	}
-	memset(d->services[0].stages, 0, sizeof(d->services[0].stages));
+	make_idle(d);
 	assert_int_equal(run_merge(a, d, NULL), 0);
 	support_check_short(three_hosts(a, b, c), "hosts-idle", 100);
 	e = host_with("e", 20000);
@@ -108,6 +114,17 @@ static void add_joined(struct run *run, size_t host, const char *name, uint64_t 
 		(struct run_number){true, REQUESTS * 20000};
 }
 
+static void join(struct run *a, uint64_t wait_ns)
+{
+	a->joined = calloc(1, sizeof(*a->joined));
+	assert_non_null(a->joined);
+	a->joined->hosts = calloc(2, sizeof(*a->joined->hosts));
+	assert_non_null(a->joined->hosts);
+	a->joined->host_count = 2;
+	add_joined(a, 0, "a", wait_ns);
+	add_joined(a, 1, "b", 0);
+}
+
 /* Requests wait for a free connection before they are sent. That is in no round trip, and no host's doing. */
 static void a_late_driver_makes_no_host_slow(void **state)
 {
@@ -115,14 +132,29 @@ static void a_late_driver_makes_no_host_slow(void **state)
 
 	(void)state;
 	assert_int_equal(run_merge(a, b, NULL), 0);
-	a->joined = calloc(1, sizeof(*a->joined));
-	assert_non_null(a->joined);
-	a->joined->hosts = calloc(2, sizeof(*a->joined->hosts));
-	assert_non_null(a->joined->hosts);
-	a->joined->host_count = 2;
-	add_joined(a, 0, "a", 900000);
-	add_joined(a, 1, "b", 0);
+	join(a, 900000);
 	support_check_short(a, "hosts-late-driver", 100);
+}
+
+/* A host that got no request has no joined exchange either. */
+static void one_is_idle_beside_joined_ones(void **state)
+{
+	autorun struct run *a = host_with("a", 20000), *b = host_with("b", 20000);
+	autorun struct run *c = host_with("c", 20000);
+	autofree struct report_host *hosts = NULL;
+	size_t count;
+
+	(void)state;
+	make_idle(c);
+	three_hosts(a, b, c);
+	join(a, 0);
+	support_check_short(a, "hosts-joined-idle", 100);
+	assert_int_equal(report_list_hosts(a, &count, &hosts), 0);
+	assert_int_equal(count, 3);
+	assert_true(hosts[0].joined && hosts[1].joined && !hosts[2].joined);
+	assert_true(hosts[0].round_trip_ns == 50000);
+	assert_string_equal(hosts[2].name, "c");
+	assert_string_equal(hosts[2].text, "no requests");
 }
 
 /* Names come from documents of others. */
@@ -145,6 +177,7 @@ int main(void)
 		cmocka_unit_test(one_that_hangs_comes_first),
 		cmocka_unit_test(idle_ones_are_not_compared),
 		cmocka_unit_test(a_late_driver_makes_no_host_slow),
+		cmocka_unit_test(one_is_idle_beside_joined_ones),
 		cmocka_unit_test(foreign_names_do_no_harm),
 	};
 
