@@ -226,8 +226,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(!http_address_parse("[2001:db8::1]:9180", &listened));
 	fill_access(data[0], &access);
 	method = read_head(text);
-	if (!http_guard_admits(&access, OWN_TOKEN, rates, NULL, -1, &listened, method, false,
-			       &reply)) {
+	if (!http_guard_admits(&access, OWN_TOKEN, rates, NULL, -1, &listened, method,
+			       HTTP_PROBE_NONE, &reply)) {
 		check_refusal(&reply);
 		return 0;
 	}

@@ -37,7 +37,7 @@ struct http_document {
 };
 
 /* A row of the table of routes has one, and metrics have one for each format. */
-#define HTTP_DOCUMENTS 12
+#define HTTP_DOCUMENTS 13
 
 /* The document that is being made. */
 struct http_making {

@@ -237,14 +237,16 @@ static bool check_rate(struct http_rate *rate, struct http_reply *reply)
 bool http_guard_admits(const struct sink_http_access *access, const char *own_token,
 		       struct http_rate rates[HTTP_CALLERS], struct MHD_Connection *connection,
 		       int fd, const struct sockaddr_storage *listened, const char *method,
-		       bool health, struct http_reply *reply)
+		       enum http_probe probe, struct http_reply *reply)
 {
 	enum http_caller caller = HTTP_CALLER_REFUSED;
 
 	if (check_certificate(access, connection, reply) &&
 	    check_sender(access, connection, fd, listened, reply))
-		caller = check_token(access, own_token, connection, method, reply);
-	if (health && caller != HTTP_CALLER_REFUSED)
+		caller = probe == HTTP_PROBE_LIVE && is_reading(method)
+				 ? HTTP_CALLER_ANYBODY
+				 : check_token(access, own_token, connection, method, reply);
+	if (probe && caller != HTTP_CALLER_REFUSED)
 		return true;
 	return check_rate(&rates[caller], reply) && caller != HTTP_CALLER_REFUSED;
 }

@@ -28,12 +28,12 @@ enum http_caller {
 /*
  * Return true if the request may be answered. Otherwise @reply has the reason and the remedy. @fd
  * is the connection's socket, @listened the endpoint's address, @own_token the endpoint's own one
- * if access has it. @health: a health check, which has no rate unless the caller is refused. Other
- * users of the host could use up its rate, and a refusal costs as much.
+ * if access has it. A probe has no rate unless the caller is refused. Other users of the host could
+ * use up its rate, and a refusal costs as much.
  */
 bool http_guard_admits(const struct sink_http_access *access, const char *own_token,
 		       struct http_rate rates[HTTP_CALLERS], struct MHD_Connection *connection,
 		       int fd, const struct sockaddr_storage *listened, const char *method,
-		       bool health, struct http_reply *reply);
+		       enum http_probe probe, struct http_reply *reply);
 
 #endif

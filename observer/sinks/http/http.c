@@ -170,8 +170,8 @@ static enum MHD_Result answer(struct sink_http *sink, struct client *client,
 	} else if (client->body > BODY_MAX) {
 		http_reply_error(&reply, MHD_HTTP_CONTENT_TOO_LARGE, "no route takes a body");
 	} else if (http_guard_admits(&sink->access, sink->own_token.text, sink->rates, connection,
-				     client->fd, &sink->address, method,
-				     http_routes_is_health(path), &reply)) {
+				     client->fd, &sink->address, method, http_routes_probe(path),
+				     &reply)) {
 		client->admitted = true;
 		http_routes_answer(&sink->routes, method, path, &query, &reply);
 	}

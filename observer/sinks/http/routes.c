@@ -26,6 +26,7 @@
 #define LEASE_MAX_S 86400
 
 #define HEALTH "/healthz"
+#define LIVE   "/livez"
 
 #define HTML "text/html; charset=utf-8"
 #define JSON "application/json"
@@ -288,6 +289,15 @@ static void get_health(const struct request *request, struct http_reply *reply)
 		reply->body = NULL;
 }
 
+/* The thread that answers also observes. */
+static void get_life(const struct request *request, struct http_reply *reply)
+{
+	(void)request;
+	reply->status = MHD_HTTP_OK;
+	reply->type = JSON;
+	reply->body = strdup("{\"status\": \"ok\"}\n");
+}
+
 /* ---- metrics and the page ---- */
 
 static int read_metrics_as(enum metrics_format format, struct http_routes *routes,
@@ -462,6 +472,7 @@ struct route {
 static const struct route table[] = {
 	{"GET",  "/",                    get_routes,  "this list; for browsers a page", NULL, NULL},
 	{"GET",  HEALTH,                 get_health,  "503 if something on this host is exhausted", NULL, NULL},
+	{"GET",  LIVE,                   get_life,    "200 as long as the observer answers; needs no token", NULL, NULL},
 	{"GET",  "/metrics",             NULL,        "for Prometheus, or OpenMetrics if asked for", read_metrics, NULL},
 	{"GET",  "/v1/run",              NULL,        "run document since the observation began", read_total, NULL},
 	{"GET",  "/v1/services",         NULL,        "the same without single exchanges", read_services, NULL},
@@ -504,9 +515,11 @@ static void get_routes(const struct request *request, struct http_reply *reply)
 	}
 }
 
-bool http_routes_is_health(const char *path)
+enum http_probe http_routes_probe(const char *path)
 {
-	return !strcmp(path, HEALTH);
+	return !strcmp(path, HEALTH) ? HTTP_PROBE_HEALTH
+	       : !strcmp(path, LIVE) ? HTTP_PROBE_LIVE
+				     : HTTP_PROBE_NONE;
 }
 
 /* @ret_id: where {id} begins in @path; NULL if the route has none. */

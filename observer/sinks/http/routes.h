@@ -41,8 +41,14 @@ struct http_query {
 	const char *last, *step, *port; /* likewise */
 };
 
-/* Return whether the route is the health check. */
-bool http_routes_is_health(const char *path);
+/* Whether a request asks how the observer is. */
+enum http_probe {
+	HTTP_PROBE_NONE,
+	HTTP_PROBE_HEALTH, /* of the services */
+	HTTP_PROBE_LIVE, /* whether the observer answers; says nothing else, so that it needs no token */
+};
+
+enum http_probe http_routes_probe(const char *path);
 
 /* Fill @reply, a zeroed one; an unknown path or method and a failing source get an error. */
 void http_routes_answer(struct http_routes *routes, const char *method, const char *path,

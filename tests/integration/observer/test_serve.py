@@ -188,6 +188,11 @@ def test_tls_and_tokens(start, tmp_path):
     bearer = ["-H", f"Authorization: Bearer {TOKEN}"]
     assert curl(url, "--cacert", cert, *bearer) == 200
     assert curl(url, "--cacert", cert) == 401
+    # Who probes whether it lives shows nothing, and learns nothing else.
+    assert curl(serve.url + "/livez", "--cacert", cert) == 200
+    assert curl(serve.url + "/livez", "--cacert", cert, "-X", "POST") == 401
+    assert curl(serve.url + "/livez", "--cacert", cert, "-H", "Host: elsewhere.test") == 421
+    assert curl(serve.url + "/healthz", "--cacert", cert) == 401
     assert curl(url, "--cacert", cert, "-H", "Authorization: Bearer " + TOKEN[:-1] + "x") == 401
     assert curl(url, *bearer) == 0  # the client does not know the certificate's issuer
     assert curl(url.replace("https", "http"), *bearer) == 0
