@@ -21,7 +21,7 @@ SOURCES = "127.0.0.2-127.0.0.17"
 
 def repetition(net, arguments):
     """Return (requests of the driver, requests of nginx, exchanges, unanswered or open)."""
-    with Nginx(workers=2, netns=net) as nginx, Observer(ports=[nginx.port], netns=net) as observer:
+    with Nginx(workers=2, netns=net) as nginx, Observer(*arguments.observe, ports=[nginx.port], netns=net) as observer:
         before, sent = nginx.status()["requests"], 0
         while sent < arguments.requests:
             result = Driver(nginx.url, "--new-connections", "--close=rst", f"--source={SOURCES}", netns=net, seconds=600,
@@ -40,6 +40,7 @@ def main():
     parser.add_argument("--round", type=bounded(int, 1, 1_000_000), default=20_000, help="requests of one run of the driver")
     parser.add_argument("--connections", type=bounded(int, 1, 10_000), default=64)
     parser.add_argument("--repetitions", type=bounded(int, 1, 1000), default=5)
+    parser.add_argument("observe", nargs="*", metavar="OPTION", help="options of sojourn observe, behind --")
     arguments = parser.parse_args()
     need("nginx")
     print(f"{machine()}\n{'driver':>10}{'nginx':>10}{'exchanges':>11}{'unanswered':>12}")
