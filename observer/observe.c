@@ -145,7 +145,10 @@ static void say_library(const char *path, int error)
 {
 	const char *reason = error == -ECANCELED ? "it was loaded after the start, when the rights "
 						   "to attach to it were given up: restart serving"
-						 : strerror(-error);
+			     : error == -E2BIG
+				     ? "too many such files were found, and not all of them "
+				       "are looked into; raise 'ulimit -n' if they are yours"
+				     : strerror(-error);
 
 	if (!error)
 		log_debug("--tls: %s is looked into", path);

@@ -198,8 +198,38 @@ static __always_inline bool said_goodbye(const struct conn *c)
 	return c->flags & CONN_GOODBYE || c->marks & MARK_GOODBYE;
 }
 
-/* The server's side is shut: no read or unread request will be answered. */
-static __always_inline void conn_writes_over(const struct sock *sk, struct conn *c)
+/*
+ * Return how many bytes of the response are written, though no write has returned. On loopback the client may have read
+ * the response and reset the connection before that. Each write that has returned ended CONN_READING, and one between
+ * arrival and read makes the request MARK_OVERLAPPED. In TLS the bytes may be an alert.
+ */
+static __always_inline __u32 written_unseen(const struct sock *sk, const struct conn *c)
+{
+	const struct tcp_sock *tp = tcp_of(sk);
+
+	if (!tp || c->phase != CONN_READING || !c->start_ns ||
+	    c->marks & (MARK_TLS | MARK_OVERLAPPED | MARK_MULTIPLEXED))
+		return 0;
+	return tp->write_seq - c->arrival_write_seq[c->newest & 1];
+}
+
+/* Return whether the connection ends within the write of its response. The write returns to no connection. */
+static __always_inline bool response_cut(const struct sock *sk, struct conn *c,
+					 struct service_slot *slot)
+{
+	__u32 bytes = written_unseen(sk, c);
+
+	if (!bytes)
+		return false;
+	count_atomic(slot, COUNTER_CUT_RESPONSES, 1);
+	count_atomic(slot, COUNTER_CUT_BYTES, bytes);
+	if (c->marks & MARK_HTTP1)
+		count_atomic(slot, COUNTER_CUT_HTTP, 1);
+	return true;
+}
+
+/* The server's side is shut: no read or unread request will be answered. @reset: by the client's RST. */
+static __always_inline void conn_writes_over(const struct sock *sk, struct conn *c, bool reset)
 {
 	bool unread = has_unread(sk, c);
 	struct service_slot *slot;
@@ -210,7 +240,9 @@ static __always_inline void conn_writes_over(const struct sock *sk, struct conn 
 	if (c->marks & MARK_MULTIPLEXED || (c->phase != CONN_READING && !unread))
 		return;
 	slot = slot_of(c->service);
-	if (slot && !unread && said_goodbye(c))
+	if (slot && !unread && reset && response_cut(sk, c, slot))
+		; /* it is counted as an exchange */
+	else if (slot && !unread && said_goodbye(c))
 		count_atomic(slot, COUNTER_GOODBYES, 1);
 	else if (slot)
 		abandoned(sk, c, slot);
@@ -358,7 +390,7 @@ static __always_inline void conn_changed(const struct sock *sk, int old, int new
 	else if (new == TCP_FIN_WAIT1)
 		server_fin(sk, c);
 	if (new == TCP_FIN_WAIT1 || new == TCP_LAST_ACK || new == TCP_CLOSE)
-		conn_writes_over(sk, c);
+		conn_writes_over(sk, c, new == TCP_CLOSE && c->flags &CONN_RESET);
 	if (new == TCP_CLOSE)
 		conn_closed(sk, c, old);
 }

@@ -470,8 +470,11 @@ static __always_inline void exchange_write(const struct sock *sk, struct conn *c
 	}
 	if (http && c->phase == CONN_READING)
 		status = status_written(c, bytes);
-	if (status < 0)
+	if (status < 0) {
+		/* An interim response is no response: written_unseen() of conn.bpf.c. */
+		c->arrival_write_seq[c->newest & 1] = TCP_FIELD(sk, write_seq);
 		return;
+	}
 	if (c->phase == CONN_READING) {
 		exchange_answered(sk, c, slot, bytes, now);
 		if (http) {

@@ -328,16 +328,16 @@ static int take_resume(struct cli_words *words, struct fleet_options *options, c
 	if (!words->count || strcmp(words->list[0], "resume") != 0)
 		return 0;
 	if (words->count < 2)
-		return refuse(ret_error, "resume: the run's key is missing; its coordinator has "
+		return refuse(ret_error, "resume: the run's secret is missing; its coordinator has "
 					 "printed it at the start");
 	if (words->count > 2)
 		return refuse(ret_error,
-			      "resume: '%s' follows the run's key; one run at a time can "
+			      "resume: '%s' follows the run's secret; one run at a time can "
 			      "be resumed",
 			      words->list[2]);
 	if (!relay_is_key(words->list[1]))
 		return refuse(ret_error,
-			      "resume: '%s' is no run's key, which has 32 of the "
+			      "resume: '%s' is no run's secret, which has 32 of the "
 			      "characters 0-9 and a-f",
 			      words->list[1]);
 	options->resume = words->list[1];

@@ -12,6 +12,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/log.h"
 #include "sojourn/units.h"
+#include "seal.h"
 #include "store.h"
 
 static const struct store_owner nobody = {0};
@@ -25,9 +26,11 @@ int kept_open(struct kept *kept, const struct fleet_options *options, bool sweep
 {
 	CLEANUP(cleanup_store_close) struct store *store = NULL;
 	char *error = NULL;
-	int err = secret_make(kept->run);
+	int err = secret_make(kept->secret);
 
 	kept->options = options;
+	if (!err)
+		err = seal_key(kept->secret, kept->run);
 	if (err)
 		return err;
 	if (sweep) {
@@ -56,11 +59,11 @@ void kept_tell(const struct kept *kept)
 	else if (kept->age_ns)
 		units_format_duration((double)kept->age_ns, age, sizeof(age));
 	if (kept->on)
-		log_note("run %s: its results are kept at %s for %s; if this process is killed: "
+		log_note("run %.8s: its results are kept at %s for %s; if this process is killed: "
 			 "sojourn-drive fleet resume %s --via %s",
-			 kept->run, url, age, kept->run, url);
+			 kept->run, url, age, kept->secret, url);
 	else if (kept->why)
-		log_note("run %s: its results are not kept at %s (%s), so none are left if this "
+		log_note("run %.8s: its results are not kept at %s (%s), so none are left if this "
 			 "process is killed",
 			 kept->run, url, kept->why);
 }
@@ -96,12 +99,13 @@ void kept_record(struct kept *kept, char **command, json_t *members)
 	autojson json_t *record = json_pack("{s:s, s:o, s:o}", "version", SOJOURN_VERSION,
 					    "command", list_words(command), "members", members);
 	autofree char *text = record ? json_dumps(record, JSON_COMPACT) : NULL;
+	autofree char *sealed = text ? seal_put(kept->secret, text) : NULL;
 	autofree char *error = NULL;
-	int err = text ? put(kept, text, &error) : -ENOMEM;
+	int err = sealed ? put(kept, sealed, &error) : -ENOMEM;
 
 	kept->begun = true;
 	if (err)
-		log_warn("run %s: it cannot be resumed, as its record could not be stored: %s",
+		log_warn("run %.8s: it cannot be resumed, as its record could not be stored: %s",
 			 kept->run, error ? error : strerror(-err));
 }
 
@@ -114,7 +118,7 @@ static void forget(const struct kept *kept)
 	if (!err)
 		err = store_forget(store, &error);
 	if (err)
-		log_warn("run %s: its results are still kept, as they could not be deleted: %s",
+		log_warn("run %.8s: its results are still kept, as they could not be deleted: %s",
 			 kept->run, error ? error : strerror(-err));
 }
 
@@ -125,9 +129,9 @@ void kept_settle(const struct kept *kept, bool complete)
 	if (complete || !kept->begun)
 		forget(kept);
 	else
-		log_note("run %s: what its members have stored is still kept; to collect it: "
+		log_note("run %.8s: what its members have stored is still kept; to collect it: "
 			 "sojourn-drive fleet resume %s --via %s",
-			 kept->run, kept->run, kept->options->nats.url);
+			 kept->run, kept->secret, kept->options->nats.url);
 }
 
 void kept_clear(struct kept *kept)

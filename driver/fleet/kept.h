@@ -19,6 +19,7 @@
 /* A zeroed one is valid: nothing is kept. */
 struct kept {
 	const struct fleet_options *options;
+	char secret[SECRET_LENGTH + 1]; /* seal.h */
 	char run[SECRET_LENGTH + 1];
 	bool on;
 	bool begun;	 /* members may have results */
@@ -26,9 +27,9 @@ struct kept {
 	char *why;	 /* why results are not kept; NULL: they are, or there is no server */
 };
 
-/* Make the run's key, and a place for its results if the server stores any. 0 or -errno. */
+/* Make the run's secret and key, and a place for its results if the server stores any. 0 or -errno. */
 int kept_open(struct kept *kept, const struct fleet_options *options, bool sweep);
-/* Log the run's key and what becomes of it without this coordinator. */
+/* Log the run's secret and what becomes of it without this coordinator. */
 void kept_tell(const struct kept *kept);
 
 /* One member of the record: its agent's key, its name, how far its clock is ahead. */

@@ -314,6 +314,14 @@ static void take_bytes(struct relay *relay, uint64_t at, const char *bytes, size
 	write_out(relay, bytes + known, length - known, length - known);
 }
 
+/* The sender counts its window from what was written here, so an honest one never has more under way. */
+static bool exceeds_window(const struct relay *relay, uint64_t at, size_t length)
+{
+	uint64_t end = at + length;
+
+	return end > relay->received && end - relay->written > relay->window;
+}
+
 void relay_take(struct relay *relay, const char *payload, size_t length)
 {
 	const char *body = NULL, *end;
@@ -332,6 +340,10 @@ void relay_take(struct relay *relay, const char *payload, size_t length)
 	take_acknowledgement(relay, (uint64_t)acknowledged);
 	if (at > (json_int_t)relay->received) {
 		note_gap(relay);
+		return;
+	}
+	if (exceeds_window(relay, (uint64_t)at, body_length)) {
+		fail(relay, "it sends more than it may");
 		return;
 	}
 	take_bytes(relay, (uint64_t)at, body, body_length);

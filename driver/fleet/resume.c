@@ -12,6 +12,7 @@
 #include "member.h"
 #include "relay.h"
 #include "result.h"
+#include "seal.h"
 #include "sojourn/log.h"
 #include "sojourn/refuse.h"
 #include "store.h"
@@ -53,6 +54,7 @@ struct resume {
 	struct store *store;
 	uint64_t number; /* of the last message that was read */
 	bool announced;	 /* agents were there */
+	bool foreign;	 /* a record was not the coordinator's */
 	struct pieces record_pieces;
 	json_t *record;
 	char **command;
@@ -164,12 +166,23 @@ static int read_command(struct resume *resume, const json_t *list)
 	return count ? 0 : -EBADMSG;
 }
 
+/*
+ * Others may write to the stream, too. The command line names files that are written here, so it has
+ * to be the coordinator's own.
+ */
 static int read_record(struct resume *resume, char **ret_error)
 {
+	const struct pieces *pieces = &resume->record_pieces;
+	const char *text = seal_open(resume->options->resume, pieces->text, pieces->total);
 	const char *version;
 	int err;
 
-	resume->record = json_loads(resume->record_pieces.text, JSON_REJECT_DUPLICATES, NULL);
+	if (!text) {
+		clear_pieces(&resume->record_pieces);
+		resume->foreign = true;
+		return 0;
+	}
+	resume->record = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	version = json_string_value(json_object_get(resume->record, "version"));
 	if (version && strcmp(version, SOJOURN_VERSION) != 0)
 		return refuse(ret_error,
@@ -409,6 +422,11 @@ static int refuse_unknown(const struct resume *resume, char **ret_error)
 {
 	const struct fleet_options *options = resume->options;
 
+	if (resume->foreign)
+		return refuse(ret_error,
+			      "resume: the record of run %s was not stored by its coordinator, so "
+			      "its command line is not trusted",
+			      options->resume);
 	if (resume->announced)
 		return refuse(ret_error, "resume: run %s had not begun: nothing was measured",
 			      options->resume);
@@ -424,13 +442,16 @@ int resume_open(const struct fleet_options *fleet, struct resume **ret_resume, c
 	struct resume *resume = calloc(1, sizeof(*resume));
 	const struct store_owner owner = {resume, on_heard};
 	autofree char *error = NULL;
+	char run[SECRET_LENGTH + 1];
 	int err;
 
 	if (!resume)
 		return -ENOMEM;
 	*ret_resume = resume;
 	resume->options = fleet;
-	err = store_open(&fleet->nats, fleet->resume, &owner, &resume->store, &error);
+	err = seal_key(fleet->resume, run);
+	if (!err)
+		err = store_open(&fleet->nats, run, &owner, &resume->store, &error);
 	if (err)
 		return error ? refuse(ret_error, "--via: %s: %s", fleet->nats.url, error) : err;
 	err = collect(resume, ret_error);

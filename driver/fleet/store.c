@@ -66,7 +66,7 @@ static void on_open(void *user)
 static void on_message(void *user, const char *subject, const char *payload, size_t length)
 {
 	struct store *store = user;
-	const char *word = strrchr(subject, '.') + 1, *body;
+	const char *dot = strrchr(subject, '.'), *word = dot ? dot + 1 : "", *body;
 	size_t body_length;
 
 	if (strstr(subject, "." ANSWERS ".")) {

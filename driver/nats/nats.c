@@ -23,6 +23,9 @@
 
 #define PIECE ((size_t)16 << 10) /* of plain text for TLS */
 
+/* Answers to PINGs of a server that reads nothing, which would otherwise take memory without bound. */
+#define PONGS_MAX 1000U
+
 enum state {
 	STATE_RESOLVING,
 	STATE_CONNECTING,
@@ -49,6 +52,7 @@ struct nats {
 	struct nats_input input;
 	char received[1 << 16];
 	size_t unsent;
+	unsigned int pongs; /* since all was sent */
 	size_t payload_max;
 	bool stores;
 	char *nonce; /* to be signed; NULL: none */
@@ -206,6 +210,8 @@ static void on_sent(uv_write_t *request, int status)
 	struct nats *nats = sending->nats;
 
 	nats->unsent -= sending->length;
+	if (!nats->unsent)
+		nats->pongs = 0;
 	free(sending);
 	if (status && status != UV_ECANCELED)
 		end(nats, "the connection ended: %s", strerror(-status));
@@ -453,6 +459,15 @@ static void take_error(struct nats *nats, const struct nats_operation *operation
 		end(nats, "the server says %.*s", length, text);
 }
 
+/* A failure to send ends the connection anyway. */
+static void take_ping(struct nats *nats)
+{
+	if (nats->pongs++ < PONGS_MAX)
+		(void)say(nats, "PONG\r\n");
+	else
+		end(nats, "the server sends, but does not read");
+}
+
 static void take_message(struct nats *nats, const struct nats_operation *operation)
 {
 	autofree char *subject = strndup(operation->text, operation->text_length);
@@ -472,7 +487,7 @@ static void take(struct nats *nats, const struct nats_operation *operation)
 		take_message(nats, operation);
 		break;
 	case NATS_PING:
-		(void)say(nats, "PONG\r\n"); /* a failure ends the connection anyway */
+		take_ping(nats);
 		break;
 	case NATS_PONG:
 		take_pong(nats);

@@ -64,6 +64,13 @@ enum counter {
 	COUNTER_LOOKED,		   /* sampled reads whose requests were counted */
 	COUNTER_LOOKED_REQUESTS,   /* requests that began in these */
 	COUNTER_NAGLE_HELD, /* responses whose end waited for an ACK of their start (Nagle) */
+	/*
+	 * Responses whose write had not returned when the client's RST ended the connection. They and their bytes are
+	 * in no count above, which softirq may not change.
+	 */
+	COUNTER_CUT_RESPONSES,
+	COUNTER_CUT_HTTP,  /* of these: of HTTP/1 */
+	COUNTER_CUT_BYTES, /* of these responses */
 	/* With --http. */
 	COUNTER_HTTP2,		   /* connections whose streams are followed */
 	COUNTER_HTTP2_GIVEN_UP,	   /* of these: bytes not seen or not understood */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plain.h"
 #include "report/parts.h"
 #include "sojourn/clock.h"
 #include "sojourn/outcome.h"
@@ -321,10 +322,10 @@ static void print_routes(const struct run *run, FILE *file)
 			print_route(run, &run->services[i], &run->services[i].routes.list[k], file);
 }
 
-int report_csv(const struct run *run, FILE *file)
+static int print_all(const void *what, FILE *file)
 {
-	if (!run->driver && !run->sweep && !has_routes(run))
-		return -ENODATA;
+	const struct run *run = what;
+
 	fputs("part,load,begin_s,duration_s,requests,requests_per_s,errors,connects,bytes_in,"
 	      "bytes_out,latency,latency_count,mean_ns,stddev_ns",
 	      file);
@@ -344,4 +345,11 @@ int report_csv(const struct run *run, FILE *file)
 		print_sweep(run->sweep, file);
 	print_routes(run, file);
 	return ferror(file) ? -EIO : 0;
+}
+
+int report_csv(const struct run *run, FILE *file)
+{
+	if (!run->driver && !run->sweep && !has_routes(run))
+		return -ENODATA;
+	return plain_print(print_all, run, file);
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "plain.h"
 #include "report/means.h"
 #include "report/parts.h"
 #include "sojourn/compare.h"
@@ -553,12 +554,27 @@ static int put_compare(struct run *const *runs, const char *const *names, size_t
 	return 0;
 }
 
+struct pages {
+	struct run *const *runs;
+	const char *const *names;
+	size_t count;
+	bool verbose;
+};
+
+static int put_all(const void *what, FILE *file)
+{
+	const struct pages *pages = what;
+	int r = pages->count > 1 ? put_compare(pages->runs, pages->names, pages->count, file) : 0;
+
+	for (size_t i = 0; i < pages->count && !r && (pages->count == 1 || pages->verbose); i++)
+		put_run(pages->runs[i], pages->names[i], file);
+	return ferror(file) ? -EIO : r;
+}
+
 int report_markdown(struct run *const *runs, const char *const *names, size_t count,
 		    const struct report_options *options, FILE *file)
 {
-	int r = count > 1 ? put_compare(runs, names, count, file) : 0;
+	const struct pages pages = {runs, names, count, options->verbose};
 
-	for (size_t i = 0; i < count && !r && (count == 1 || options->verbose); i++)
-		put_run(runs[i], names[i], file);
-	return ferror(file) ? -EIO : r;
+	return plain_print(put_all, &pages, file);
 }

@@ -171,8 +171,9 @@ static void print_fullest(const struct page *page, const struct run *run)
 
 		if (!i)
 			fprintf(page->file, "\n%-16s %14s %14s\n", "fullest", "used", "of");
-		fprintf(page->file, "%-16s %14s %14s %7s  ", r->resource,
-			page_count(r->used.value, used), page_count(r->capacity.value, capacity),
+		page_left(page, 16, "%s", r->resource);
+		fprintf(page->file, " %14s %14s %7s  ", page_count(r->used.value, used),
+			page_count(r->capacity.value, capacity),
 			page_share(share(r) * 100, percent));
 		page_left(page, 0, "%s", r->object);
 		fputc('\n', page->file);

@@ -1,6 +1,30 @@
 // SPDX-License-Identifier: MIT
 /* The part of a report about proposed routes, with --propose-routes: the options, and their shares. */
+#include <stdbool.h>
+#include <string.h>
+
 #include "parts.h"
+
+/* The observer proposes no others. Somebody else's document may have one that does more in a shell. */
+static bool is_safe(const char *route)
+{
+	return !route[strspn(route, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789/-._* ")];
+}
+
+static void print_options(const struct page *page, const struct run_proposed *proposed)
+{
+	const char *space = "";
+
+	page_left(page, LABEL_COLUMNS, "proposed");
+	for (size_t i = 0; i < proposed->count; i++) {
+		if (!is_safe(proposed->list[i].route))
+			continue;
+		page_left(page, 0, "%s--route '%s'", space, proposed->list[i].route);
+		space = " ";
+	}
+	fputc('\n', page->file);
+}
 
 void report_proposed(const struct page *page, const struct run_service *service)
 {
@@ -19,10 +43,7 @@ void report_proposed(const struct page *page, const struct run_service *service)
 			  page_count(proposed->paths, text));
 		return;
 	}
-	page_left(page, LABEL_COLUMNS, "proposed");
-	for (size_t i = 0; i < proposed->count; i++)
-		fprintf(page->file, "%s--route '%s'", i ? " " : "", proposed->list[i].route);
-	fputc('\n', page->file);
+	print_options(page, proposed);
 	items = items_begin(page, "", LABEL_COLUMNS);
 	for (size_t i = 0; i < proposed->count; i++) {
 		others -= proposed->list[i].paths;

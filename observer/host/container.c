@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
@@ -249,8 +250,29 @@ static void each_entry(const char *root, const char *folder,
 		take(entry->d_name, place);
 }
 
+/*
+ * Any user may have cgroups of his own (systemd's user@.service), and name them like those of another's container. The
+ * owner of the folder above has made it. If that cannot be seen, as with version 1, users have no such folders.
+ */
+static bool is_made_by_root(const char *root, const struct run_place *place)
+{
+	const char *id = place->container_id[0] ? strstr(place->cgroup, place->container_id) : NULL;
+	const char *end = id ? id : place->cgroup + strlen(place->cgroup);
+	autofree char *path = NULL;
+	struct stat status;
+
+	while (end > place->cgroup && *end != '/')
+		end--;
+	if (asprintf(&path, "%s/sys/fs/cgroup%.*s", root, (int)(end - place->cgroup),
+		     place->cgroup) < 0)
+		return false;
+	return stat(path, &status) || !status.st_uid;
+}
+
 void container_name(const char *root, struct run_place *place)
 {
+	if (!is_made_by_root(root, place))
+		return;
 	if (place->container_id[0])
 		each_entry(root, "/var/log/containers", take_log, place);
 	if (place->pod_uid[0] && !place->pod[0])

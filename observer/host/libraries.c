@@ -3,9 +3,11 @@
 #include "libraries.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "sojourn/cleanup.h"
@@ -69,4 +71,22 @@ int library_of(uint32_t pid, const char *name, struct library *ret_library)
 		return 0;
 	}
 	return ferror(file) ? -EIO : -ENOENT;
+}
+
+/* Opening a device may have effects, so it is looked at before. */
+int library_open(const struct library *library, bool *ret_rooted)
+{
+	autoclose int place = open(library->path, O_PATH | O_CLOEXEC);
+	struct stat status;
+	char path[64];
+	int fd;
+
+	if (place < 0 || fstat(place, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode))
+		return -ENOEXEC;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	*ret_rooted = !status.st_uid;
+	return fd < 0 ? -errno : fd;
 }

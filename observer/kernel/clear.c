@@ -12,23 +12,42 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "host/elf.h"
 #include "skeleton.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/text.h"
 #include "wire/clear.h"
 
+enum function {
+	FUNCTION_WRITE,
+	FUNCTION_WRITE_EX,
+	FUNCTION_HANDSHAKE,
+	FUNCTION_ACCEPT,
+	FUNCTION_READ,
+	FUNCTION_READ_EX,
+	FUNCTION_COUNT,
+};
+
+static const char *const names[FUNCTION_COUNT] = {
+	[FUNCTION_WRITE] = "SSL_write",
+	[FUNCTION_WRITE_EX] = "SSL_write_ex",
+	[FUNCTION_HANDSHAKE] = "SSL_do_handshake",
+	[FUNCTION_ACCEPT] = "SSL_accept",
+	[FUNCTION_READ] = "SSL_read",
+	[FUNCTION_READ_EX] = "SSL_read_ex",
+};
+
 static const struct {
-	const char *function;
 	enum clear_kind kind;
 	bool optional; /* of OpenSSL 1.1.1 on, or only called by others of these */
-} functions[] = {
-	{"SSL_write", CLEAR_WRITE, false},
-	{"SSL_write_ex", CLEAR_WRITE_EX, true},
-	{"SSL_do_handshake", CLEAR_HANDSHAKE, false},
-	{"SSL_accept", CLEAR_HANDSHAKE, true},
-	{"SSL_read", CLEAR_READ, false},
-	{"SSL_read_ex", CLEAR_READ_EX, true},
+} functions[FUNCTION_COUNT] = {
+	[FUNCTION_WRITE] = {CLEAR_WRITE, false},
+	[FUNCTION_WRITE_EX] = {CLEAR_WRITE_EX, true},
+	[FUNCTION_HANDSHAKE] = {CLEAR_HANDSHAKE, false},
+	[FUNCTION_ACCEPT] = {CLEAR_HANDSHAKE, true},
+	[FUNCTION_READ] = {CLEAR_READ, false},
+	[FUNCTION_READ_EX] = {CLEAR_READ_EX, true},
 };
 
 /* Kernels that are known to panic under load of such probes. */
@@ -57,15 +76,14 @@ const char *clear_denied(void)
 /* ---- at a library ---- */
 
 static int attach_at(struct clear_probes *probes, const struct bpf_program *program,
-		     const char *path, const char *function, uint64_t kind, bool at_return)
+		     const char *path, uint64_t offset, uint64_t kind, bool at_return)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, options, .func_name = function, .bpf_cookie = kind,
-		    .retprobe = at_return);
+	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = kind, .retprobe = at_return);
 	struct bpf_link *link;
 
 	if (ARRAY_GROW(probes->links, probes->count))
 		return -ENOMEM;
-	link = bpf_program__attach_uprobe_opts(program, -1, path, 0, &options);
+	link = bpf_program__attach_uprobe_opts(program, -1, path, offset, &options);
 	if (!link)
 		return -errno;
 	probes->links[probes->count++] = link;
@@ -80,23 +98,27 @@ static void detach_from(struct clear_probes *probes, size_t first)
 
 /* The return comes first: a call whose return was missed would stay. */
 static int attach_function(struct clear_probes *probes, const struct sojourn_bpf *skel,
-			   const char *path, const char *function, enum clear_kind kind)
+			   const char *path, uint64_t offset, enum clear_kind kind)
 {
-	int r = attach_at(probes, skel->progs.clear_return, path, function, kind, true);
+	int r = attach_at(probes, skel->progs.clear_return, path, offset, kind, true);
 
-	return r ? r : attach_at(probes, skel->progs.clear_enter, path, function, kind, false);
+	return r ? r : attach_at(probes, skel->progs.clear_enter, path, offset, kind, false);
 }
 
-int clear_attach(struct clear_probes *probes, const struct sojourn_bpf *skel, const char *path)
+/* libbpf would map the file to look for a name, and the owner of the file could end us by that. */
+int clear_attach(struct clear_probes *probes, const struct sojourn_bpf *skel, int fd)
 {
 	size_t first = probes->count;
-	int r = 0;
+	uint64_t offsets[FUNCTION_COUNT];
+	int r = elf_find_functions(fd, names, FUNCTION_COUNT, offsets);
+	char path[64];
 
-	for (size_t i = 0; !r && i < ARRAY_SIZE(functions); i++) {
-		r = attach_function(probes, skel, path, functions[i].function, functions[i].kind);
-		if (r == -ENOENT && functions[i].optional)
-			r = 0;
-	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	for (size_t i = 0; !r && i < FUNCTION_COUNT; i++)
+		if (offsets[i])
+			r = attach_function(probes, skel, path, offsets[i], functions[i].kind);
+		else if (!functions[i].optional)
+			r = -ENOENT;
 	if (r < 0)
 		detach_from(probes, first);
 	return r;

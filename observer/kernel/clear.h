@@ -20,10 +20,10 @@ struct clear_probes {
 };
 
 /*
- * Attach to the library at @path. Return 0, -ENOENT if it lacks the functions, or -errno; then none of its
- * probes stays.
+ * Attach to the library whose file is open as @fd. Return 0, -ENOENT if it lacks the functions, -ENOEXEC or -EFBIG if
+ * it cannot be one (host/elf.h), or -errno; then none of its probes stays.
  */
-int clear_attach(struct clear_probes *probes, const struct sojourn_bpf *skel, const char *path);
+int clear_attach(struct clear_probes *probes, const struct sojourn_bpf *skel, int fd);
 void clear_detach(struct clear_probes *probes);
 
 /* Attach @program for a moment to a function of our own, which is not called. Return 0 or -errno. */

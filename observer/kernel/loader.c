@@ -278,11 +278,11 @@ int loader_attach(struct loader *loader)
 	return loader_visit_sockets(loader, false);
 }
 
-int loader_probe_library(struct loader *loader, const char *path)
+int loader_probe_library(struct loader *loader, int fd)
 {
 	if (loader->probing_ended)
 		return -ECANCELED;
-	return clear_attach(&loader->probes, loader->skel, path);
+	return clear_attach(&loader->probes, loader->skel, fd);
 }
 
 void loader_end_probing(struct loader *loader)

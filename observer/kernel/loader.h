@@ -89,7 +89,7 @@ int loader_attach(struct loader *loader);
  * With config.tls, after loader_attach(): look into the calls of the library of TLS at @path. 0, -ENOENT if
  * it lacks the functions, -ECANCELED after loader_end_probing(), or -errno.
  */
-int loader_probe_library(struct loader *loader, const char *path);
+int loader_probe_library(struct loader *loader, int fd);
 /* From now on this process lacks the rights: an attempt would only raise an alarm. */
 void loader_end_probing(struct loader *loader);
 

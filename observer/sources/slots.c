@@ -106,6 +106,17 @@ static void read_http2(const struct loader *loader, uint32_t index, struct run_h
 			.known = true, .value = counter_sum(loader, index, counts[i].counter)};
 }
 
+/* The kernel side counts these apart (wire/counters.h). They were answered, and nothing else is known of them. */
+static void add_cut_responses(const struct loader *loader, uint32_t index,
+			      struct run_service *service)
+{
+	uint64_t cut = counter_sum(loader, index, COUNTER_CUT_RESPONSES);
+
+	service->exchanges += cut;
+	service->losses[RUN_LOSS_UNTIMED] += cut;
+	service->bytes_out += counter_sum(loader, index, COUNTER_CUT_BYTES);
+}
+
 static void read_counters(const struct loader *loader, uint32_t index, struct run_service *service)
 {
 	service->accepted = counter_sum(loader, index, COUNTER_ACCEPTED);
@@ -126,6 +137,7 @@ static void read_counters(const struct loader *loader, uint32_t index, struct ru
 		service->losses[loss] = counter_sum(loader, index, loss_counters[loss]);
 	for (enum run_close close = 0; close < RUN_CLOSE_COUNT; close++)
 		service->closes[close] = counter_sum(loader, index, close_counters[close]);
+	add_cut_responses(loader, index, service);
 }
 
 /* Every value but 0 is in the sum, which a move may lower again, and in the maximum. */
@@ -245,6 +257,7 @@ static void read_responses(const struct loader *loader, uint32_t index, struct r
 {
 	struct run_responses *responses = &service->responses;
 	struct histogram sums[STATUS_FAILED_COUNT] = {};
+	uint64_t cut = counter_sum(loader, index, COUNTER_CUT_HTTP);
 
 	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
 		const struct service_statuses *all = loader_statuses(loader, copy, index);
@@ -253,6 +266,10 @@ static void read_responses(const struct loader *loader, uint32_t index, struct r
 			continue;
 		add_statuses(responses, all, sums);
 		add_grpc(&service->grpc, all);
+	}
+	if (loader_config(loader)->http) {
+		responses->status[0] += cut;
+		responses->count += cut;
 	}
 	count_parts(&sums[STATUS_FAILED_4XX], &responses->service_4xx);
 	count_parts(&sums[STATUS_FAILED_5XX], &responses->service_5xx);
@@ -312,6 +329,7 @@ int source_slots_routes(const struct loader *loader, uint32_t index, struct run_
 			return -ENOMEM;
 		read_route(loader, index, row, &routes->list[row]);
 	}
+	routes->not_known[RUN_ROUTELESS_UNSEEN] = counter_sum(loader, index, COUNTER_CUT_HTTP);
 	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
 		const struct service_statuses *all = loader_statuses(loader, copy, index);
 
@@ -526,9 +544,11 @@ bool source_slots_remains(const struct loader *loader, uint32_t index,
 	*ret_remains = (struct run_reclaimed){
 		.services = any,
 		.accepted = counter_sum(loader, index, COUNTER_ACCEPTED),
-		.exchanges = counter_sum(loader, index, COUNTER_EXCHANGES),
+		.exchanges = counter_sum(loader, index, COUNTER_EXCHANGES) +
+			     counter_sum(loader, index, COUNTER_CUT_RESPONSES),
 		.bytes_in = counter_sum(loader, index, COUNTER_BYTES_IN),
-		.bytes_out = counter_sum(loader, index, COUNTER_BYTES_OUT),
+		.bytes_out = counter_sum(loader, index, COUNTER_BYTES_OUT) +
+			     counter_sum(loader, index, COUNTER_CUT_BYTES),
 	};
 	return any;
 }

@@ -5,6 +5,7 @@
  * a target parses. tools/fuzz makes its dictionaries from them.
  */
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -309,6 +310,63 @@ static const struct {
 };
 /* clang-format on */
 
+/* A shared library with two functions. */
+static void write_library(void)
+{
+	static const char names[32] = "\0SSL_read\0SSL_write";
+	struct {
+		Elf64_Ehdr header;
+		Elf64_Phdr segment;
+		Elf64_Shdr sections[3];
+		Elf64_Sym symbols[3];
+		char names[sizeof(names)];
+	} file = {
+		.header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+				       EV_CURRENT},
+			   .e_type = ET_DYN,
+			   .e_version = EV_CURRENT,
+			   .e_ehsize = sizeof(Elf64_Ehdr),
+			   .e_phentsize = sizeof(Elf64_Phdr),
+			   .e_phnum = 1,
+			   .e_shentsize = sizeof(Elf64_Shdr),
+			   .e_shnum = 3},
+		.segment = {.p_type = PT_LOAD,
+			    .p_flags = PF_R | PF_X,
+			    .p_offset = 0x1000,
+			    .p_vaddr = 0x2000,
+			    .p_filesz = 0x1000,
+			    .p_memsz = 0x1000},
+		.symbols = {{0},
+			    {.st_name = 1,
+			     .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+			     .st_shndx = 1,
+			     .st_value = 0x2010},
+			    {.st_name = 10,
+			     .st_info = ELF64_ST_INFO(STB_WEAK, STT_FUNC),
+			     .st_shndx = 1,
+			     .st_value = 0x2020}},
+	};
+
+#ifdef __aarch64__
+	file.header.e_machine = EM_AARCH64;
+#else
+	file.header.e_machine = EM_X86_64;
+#endif
+	file.header.e_phoff = (size_t)((char *)&file.segment - (char *)&file);
+	file.header.e_shoff = (size_t)((char *)&file.sections - (char *)&file);
+	file.sections[1] =
+		(Elf64_Shdr){.sh_type = SHT_DYNSYM,
+			     .sh_link = 2,
+			     .sh_entsize = sizeof(Elf64_Sym),
+			     .sh_offset = (size_t)((char *)&file.symbols - (char *)&file),
+			     .sh_size = sizeof(file.symbols)};
+	file.sections[2] = (Elf64_Shdr){.sh_type = SHT_STRTAB,
+					.sh_offset = (size_t)((char *)&file.names - (char *)&file),
+					.sh_size = sizeof(file.names)};
+	memcpy(file.names, names, sizeof(names));
+	write_seed((const char *)&file, sizeof(file));
+}
+
 static const struct {
 	const char *target;
 	void (*write)(void);
@@ -317,6 +375,7 @@ static const struct {
 	{"report_forms", write_pairs},
 	{"recording", write_recordings},
 	{"scenario", write_examples},
+	{"elf", write_library},
 };
 
 int main(int argc, char **argv)

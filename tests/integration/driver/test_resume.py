@@ -38,9 +38,9 @@ def fleet(server, nginx, *options, own=()):
 
 
 def key_of(driver):
-    """Wait for the run's key, which the first line has."""
+    """Wait for the run's secret, which the first line has."""
     driver.wait_for("its results are kept at", stream="stderr")
-    return re.search(r"\brun ([0-9a-f]{32}): ", driver.stderr)[1]
+    return re.search(r"fleet resume ([0-9a-f]{32}) ", driver.stderr)[1]
 
 
 def resume(server, key, status=0):
@@ -105,8 +105,8 @@ def test_mistakes(start, server):
     assert nginx.status()["requests"] == 3
     assert "the server has no JetStream" in resume(plain, KEY, status=1).stderr
     assert "nothing is stored of run" in resume(server, KEY, status=1).stderr
-    for words, reason in ((["resume", "--via", server.url], "resume: the run's key is missing"),
-                          (["resume", "x*", "--via", server.url], "resume: 'x*' is no run's key"),
+    for words, reason in ((["resume", "--via", server.url], "resume: the run's secret is missing"),
+                          (["resume", "x*", "--via", server.url], "resume: 'x*' is no run's secret"),
                           (["resume", KEY], "resume: the server that has the run's results is missing"),
                           (["resume", KEY, "--via", server.url, "--members", "2"], "--members: a run that is resumed"),
                           (["resume", KEY, "--via", server.url, "--", "127.0.0.1:1"], "leave out --")):

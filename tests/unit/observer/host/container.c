@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "host/container.h"
 #include "sojourn/cleanup.h"
@@ -162,6 +163,35 @@ static void test_names(void **state)
 	}
 }
 
+/* A user has a cgroup of his own with the number of root's container. */
+static void test_names_of_others(void **state)
+{
+	static const char *const parents[] = {"/sys/fs/cgroup/user.slice",
+					      "/sys/fs/cgroup/machine.slice"};
+	char root[] = "/tmp/sojourn-container.XXXXXX";
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_non_null(mkdtemp(root));
+	put(root, "/var/lib/docker/containers/" ID "/config.v2.json", "{\"Name\":\"/web\"}");
+	for (size_t i = 0; i < 2; i++) {
+		autofree char *folder = NULL, *file = NULL;
+		struct run_place place = {0};
+
+		assert_true(asprintf(&folder, "%s%s", root, parents[i]) > 0);
+		assert_true(asprintf(&file, "%s/docker-" ID ".scope/x", parents[i]) > 0);
+		put(root, file, "");
+		assert_int_equal(chown(folder, i ? 0 : 1000, 0), 0);
+		snprintf(place.container_id, sizeof(place.container_id), ID);
+		snprintf(place.cgroup, sizeof(place.cgroup), "%s/docker-" ID ".scope",
+			 parents[i] + strlen("/sys/fs/cgroup"));
+		container_name(root, &place);
+		assert_string_equal(place.container, i ? "web" : "");
+	}
+	nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 /* ---- several processes of a service ---- */
 
 static void test_common(void **state)
@@ -207,7 +237,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths),	   cmocka_unit_test(test_long_path),
 		cmocka_unit_test(test_names),	   cmocka_unit_test(test_common),
-		cmocka_unit_test(test_common_pod),
+		cmocka_unit_test(test_common_pod), cmocka_unit_test(test_names_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
