@@ -188,7 +188,7 @@ def test_tls_and_tokens(start, tmp_path):
     bearer = ["-H", f"Authorization: Bearer {TOKEN}"]
     assert curl(url, "--cacert", cert, *bearer) == 200
     assert curl(url, "--cacert", cert) == 401
-    # Who probes whether it lives shows nothing, and learns nothing else.
+    # A probe shows nothing, and learns only that the observer lives.
     assert curl(serve.url + "/livez", "--cacert", cert) == 200
     assert curl(serve.url + "/livez", "--cacert", cert, "-X", "POST") == 401
     assert curl(serve.url + "/livez", "--cacert", cert, "-H", "Host: elsewhere.test") == 421
