@@ -115,7 +115,7 @@ static int read_service(struct model *model, uint32_t index, struct run_service 
 		int r = source_sockets_read(model->loader, index, service);
 
 		if (!r)
-			r = source_slots_routes(model->loader, index, &service->routes);
+			r = source_slots_routes(model->loader, index, key->port, &service->routes);
 		return r ? r : source_paths_read(model->loader, index, &service->proposed);
 	}
 	return 0;
