@@ -58,7 +58,7 @@ __u32 services_given = 0, services_taken = 0;
 __u64 services_dropped_count = 0, connections_dropped = 0;
 __u32 listeners_idle = 0;
 __u32 http2_next = 0;
-__u32 command_rows_taken = 0;
+__u32 command_rows_taken[COMMAND_PROTOCOL_COUNT] = {};
 __u32 transmit_followed[TRANSMIT_PLACES] = {};
 __u32 transmit_leaving = 0;
 __u64 epoch = 0;

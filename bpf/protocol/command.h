@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * The common part of the parsers of commands. A parser takes the bytes of one direction one by one, and says where a request
- * or a reply begins and ends. Replies come in the order of the requests. Neighbours: resp.h, tcp/commands.h.
+ * or a reply begins and ends. Replies come in the order of the requests. Neighbours: resp.h, postgres.h, tcp/commands.h.
  *
  * The same source runs in the kernel and in its unit test.
  */
@@ -20,6 +20,9 @@ enum command_said {
 	COMMAND_PUSHES = 1 << 3, /* with COMMAND_BEGINS: perhaps it answers nothing */
 	COMMAND_DROPS = 1 << 4,	 /* it ends a request that wants no reply */
 	COMMAND_WRONG = 1 << 5,	 /* this is another protocol */
+	COMMAND_RENAMES =
+		1 << 6, /* with COMMAND_BEGINS: the reply gives the request another name */
+	COMMAND_LEAVE_TAKEN = 1 << 7, /* the client says goodbye */
 };
 
 /* One direction of a connection. All zeros: no byte has come yet. */
@@ -33,8 +36,9 @@ struct command_side {
 	__u8 negative;
 	__u8 have; /* bytes of the name so far */
 	__u8 named;
-	__u8 pushes;
-	__u8 pad;
+	__u8 copying; /* as below, of postgres.h */
+	__u8 ignored;
+	__u32 rest;
 	struct command_name name; /* of the request under way; all zeros: it is too long */
 };
 

@@ -50,6 +50,8 @@ struct command_reply {
 	__u64 last_write_ns;
 	__u32 bytes_in;
 	__u32 begun_seq;      /* the sequence number of its first byte */
+	__u32 end_seq;	      /* and that after its last one so far */
+	__u32 pid;	      /* of a sampled exchange */
 	__u16 respond_bucket; /* see struct conn */
 	__u8 row;
 	__u8 counts; /* an exchange does: it answers a request */
@@ -118,7 +120,7 @@ DECLARE_ARRAY(commands_without, struct service_unnamed, 1, BPF_F_MMAPABLE);
 
 extern struct command_conns_map command_conns SEC(".maps");
 extern struct command_names_map command_names SEC(".maps");
-/* How many rows are taken, [0] not included. */
-extern __u32 command_rows_taken;
+/* How many rows are taken of each protocol, without [0]. */
+extern __u32 command_rows_taken[COMMAND_PROTOCOL_COUNT];
 
 #endif

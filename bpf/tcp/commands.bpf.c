@@ -4,6 +4,7 @@
 
 #include "commands.h"
 
+#include "protocol/postgres.h"
 #include "protocol/resp.h"
 
 /* Limit of bytes that are looked at, and of strings that are skipped, in one read or write. */
@@ -71,17 +72,19 @@ static __always_inline __u32 command_seq(const struct command_conn *h)
 
 /* ---- rows ---- */
 
-/* Return the row of the command with @id. The first program that sees a command takes a row for it. */
-static __always_inline __u32 command_row(__u32 id)
+/* Return the row of a command. The first program that sees the command takes a row for it. */
+static __always_inline __u32 command_row(const struct command_known *known)
 {
+	__u32 id = known->id, protocol = known->protocol;
 	__u64 *place = bpf_map_lookup_elem(&command_rows_of, &id), row;
 
-	if (!place)
+	barrier_var(protocol); /* or the verifier does not see its bound */
+	if (!place || protocol >= COMMAND_PROTOCOL_COUNT)
 		return 0;
 	row = PLAIN(place);
 	if (!row && !__sync_val_compare_and_swap(place, 0, COMMAND_CLAIMED)) {
-		row = command_rows_taken < COMMAND_ROWS - 1
-			      ? __sync_fetch_and_add(&command_rows_taken, 1) + 1
+		row = command_rows_taken[protocol] < COMMAND_ROWS - 1
+			      ? __sync_fetch_and_add(&command_rows_taken[protocol], 1) + 1
 			      : COMMAND_ROWS;
 		atomic_publish(place, row);
 	}
@@ -102,7 +105,7 @@ static __always_inline __u32 command_kind(struct command_side *s)
 	}
 	if (!known)
 		return 0;
-	return command_row(known->id) | (known->leaves ? COMMAND_LEAVES : 0);
+	return command_row(known) | (known->leaves ? COMMAND_LEAVES : 0);
 }
 
 static __always_inline struct service_route *command_counts(__u32 service, __u32 row)
@@ -196,6 +199,15 @@ __noinline int command_asked(struct command_conn *h)
 	return 0;
 }
 
+__noinline int command_goodbye(const struct command_conn *h)
+{
+	struct service_slot *slot = h ? slot_of(h->service) : NULL;
+
+	if (slot)
+		SLOT_COUNT(slot, COUNTER_GOODBYES, 1);
+	return 0;
+}
+
 static long command_in_step(__u32 i, struct command_call *call)
 {
 	struct command_conn *h = call->h;
@@ -207,13 +219,17 @@ static long command_in_step(__u32 i, struct command_call *call)
 	if (h->in.skip && command_skip(h, &h->in))
 		return 0;
 	h->at = at + 1;
-	said = resp_request(&h->in, h->chunk[at & (COMMANDS_CHUNK - 1)]);
+	at &= COMMANDS_CHUNK - 1;
+	said = h->protocol == COMMAND_POSTGRES ? postgres_request(&h->in, h->chunk[at])
+					       : resp_request(&h->in, h->chunk[at]);
 	if (!said)
 		return 0;
 	if (said & COMMAND_BEGINS)
 		command_asks(h, call->c);
 	if (said & COMMAND_DROPS)
 		h->opened = false;
+	if (said & COMMAND_LEAVE_TAKEN)
+		command_goodbye(h);
 	if (said & COMMAND_ENDS && h->opened)
 		command_asked(h);
 	if (said & COMMAND_WRONG)
@@ -305,10 +321,16 @@ static __always_inline __u32 command_next(struct command_conn *h)
 		commands_unnamed(h->service, ROUTE_PIPELINED);
 		return 0;
 	}
-	/* It is answered before its end was read. */
+	/* It is answered before its end was read. PostgreSQL's extended protocol allows that (Flush). */
 	h->reply.times = h->open;
+	h->reply.sampled = h->flow.server_port && h->open.start_ns;
 	h->opened = false;
-	commands_unnamed(h->service, ROUTE_CUT);
+	if (h->protocol == COMMAND_POSTGRES) {
+		h->reply.named = true;
+		h->reply.row = command_kind(&h->in);
+	} else {
+		commands_unnamed(h->service, ROUTE_CUT);
+	}
 	return 0;
 }
 
@@ -338,11 +360,15 @@ __noinline int command_answers(struct command_conn *h, int said)
 	h->reply.leaves = !!(command_next(h) & COMMAND_LEAVES);
 	h->index++;
 	h->reply.counts = true;
+	if (said & COMMAND_RENAMES && h->reply.named)
+		h->reply.row = command_kind(&h->out) & (COMMAND_LEAVES - 1);
 	if (h->reply.times.start_ns && h->reply.times.last_read_ns > h->now) {
 		SLOT_COUNT(slot, COUNTER_INCONSISTENT, 1);
 		h->reply.times.start_ns = 0;
 		h->reply.times.accept_delay_ns = 0;
 	}
+	if (h->reply.sampled && config.ring_bytes)
+		h->reply.pid = current_pid();
 	command_count(h, slot);
 	return 0;
 }
@@ -392,7 +418,7 @@ __noinline int command_responds(struct command_conn *h)
 	return 0;
 }
 
-/* Send the exchange whose reply has ended, if it is sampled. */
+/* Send the exchange whose reply is over, if it is sampled. */
 static __always_inline void command_tell(const struct command_conn *h)
 {
 	const struct command_reply *reply = &h->reply;
@@ -413,9 +439,9 @@ static __always_inline void command_tell(const struct command_conn *h)
 		.flow = h->flow,
 		.index = h->index - 1,
 		.service = h->service,
-		.pid = current_pid(),
+		.pid = reply->pid,
 		.bytes_in = reply->bytes_in,
-		.bytes_out = command_seq(h) - reply->begun_seq,
+		.bytes_out = reply->end_seq - reply->begun_seq,
 		.arrival_ns = reply->times.start_ns - reply->times.accept_delay_ns,
 		.accepted_ns = reply->times.accept_delay_ns ? reply->times.start_ns : 0,
 		.first_read_ns = reply->times.first_read_ns,
@@ -433,6 +459,7 @@ __noinline int command_over(struct command_conn *h)
 
 	if (!h)
 		return 0;
+	h->reply.end_seq = command_seq(h);
 	command_responds(h);
 	command_tell(h);
 	if (!h->reply.counts || !h->reply.leaves)
@@ -454,7 +481,9 @@ static long command_out_step(__u32 i, struct command_call *call)
 	if (h->out.skip && command_skip(h, &h->out))
 		return 0;
 	h->at = at + 1;
-	said = resp_reply(&h->out, h->chunk[at & (COMMANDS_CHUNK - 1)]);
+	at &= COMMANDS_CHUNK - 1;
+	said = h->protocol == COMMAND_POSTGRES ? postgres_reply(&h->out, &h->in, h->chunk[at])
+					       : resp_reply(&h->out, h->chunk[at]);
 	if (!said)
 		return 0;
 	if (said & COMMAND_BEGINS)
@@ -481,6 +510,7 @@ __noinline int commands_out(struct command_conn *h, struct conn *c)
 		h->over = call.over;
 	else if (!command_all_seen(h))
 		h->over = ROUTE_UNSEEN + 1;
+	h->reply.end_seq = command_seq(h);
 	if (!h->over && h->out.left)
 		command_responds(h);
 	return h->over;
@@ -512,6 +542,8 @@ __noinline int commands_end(struct command_conn *h)
 	if (!slot || h->over || h->ended)
 		return 0;
 	h->ended = true;
+	if (h->out.left)
+		command_tell(h);
 	count_atomic(slot, COUNTER_UNANSWERED, h->asked - h->answered + h->lost);
 	h->now = bpf_ktime_get_ns();
 	bpf_loop(COMMANDS_QUEUED, command_end_step, &call, 0);

@@ -16,6 +16,7 @@
 
 #include "command.h"
 #include "exchange.h"
+#include "protocol/postgres.h"
 
 /*
  * Follow the bytes of a read or write, whose numbers are in @h. Return 0, or why the connection is given up: enum
@@ -64,6 +65,8 @@ static __always_inline struct command_conn *command_conn_new(const struct sock *
 		return NULL;
 	h->protocol = command_protocol(sk);
 	h->flow_hash = c->flow_hash;
+	if (old && h->protocol == COMMAND_POSTGRES)
+		h->in.stage = h->out.stage = POSTGRES_TYPE;
 	if (config.ring_bytes && !old)
 		flow_of(&sk->__sk_common, sk->__sk_common.skc_num, &h->flow);
 	transmit_end(sk, c);

@@ -13,13 +13,14 @@
 enum command_protocol {
 	COMMAND_NONE,
 	COMMAND_RESP, /* of Redis and Valkey */
+	COMMAND_POSTGRES,
 	COMMAND_PROTOCOL_COUNT
 };
 
 /* Maximum of ports whose protocol is given. */
 #define COMMAND_PORTS 8
 
-/* Names are in capitals, with zeros after them. Longer ones are not known. */
+/* Names end with zeros. Those of clients are in capitals, and those longer are not known. */
 #define COMMAND_NAME 24
 
 /* Maximum of commands that are known. */
@@ -34,8 +35,9 @@ struct command_name {
 };
 
 struct command_known {
-	__u32 id;     /* its place in command_rows_of */
-	__u32 leaves; /* after its reply the server writes what nobody asked for */
+	__u32 id; /* its place in command_rows_of */
+	__u16 protocol;
+	__u16 leaves; /* after its reply the server writes what nobody asked for */
 };
 
 /* responses[] of struct service_route, which then has no statuses. */

@@ -292,6 +292,9 @@ static const char *const resp_commands[] = {
 	"VSIM",
 };
 
+/* Requests of PostgreSQL, by how they are made. */
+static const char *const postgres_kinds[] = {"simple", "extended", "copy", "login"};
+
 /* A row per protocol: its names, the usual port, and the names of its commands. */
 static const struct {
 	const char *name;
@@ -304,12 +307,16 @@ static const struct {
 } protocols[COMMAND_PROTOCOL_COUNT] = {
 	[COMMAND_RESP] = {"redis", "valkey", 6379, resp_commands, ARRAY_SIZE(resp_commands),
 			  resp_leaving, ARRAY_SIZE(resp_leaving)},
+	[COMMAND_POSTGRES] = {"postgresql", "postgres", 5432, postgres_kinds,
+			      ARRAY_SIZE(postgres_kinds), NULL, 0},
 };
 
-_Static_assert(ARRAY_SIZE(resp_commands) + ARRAY_SIZE(resp_leaving) <= COMMANDS_MOST,
+_Static_assert(ARRAY_SIZE(resp_commands) + ARRAY_SIZE(resp_leaving) + ARRAY_SIZE(postgres_kinds) <=
+		       COMMANDS_MOST,
 	       "the kernel side has room for the commands");
 
-#define ALLOWED "redis or valkey, and if it is not the usual one its port, e.g. redis:6380"
+#define ALLOWED \
+	"redis, valkey or postgresql, and if it is not the usual one its port, e.g. redis:6380"
 
 static bool is_called(const char *text, size_t length, const char *name)
 {
@@ -339,31 +346,78 @@ const char *commands_protocol(uint16_t protocol)
 	return protocols[protocol].name;
 }
 
-size_t commands_count(uint16_t protocol)
+uint32_t commands_count(uint16_t protocol)
 {
-	return protocols[protocol].count + protocols[protocol].leaving_count;
+	return (uint32_t)(protocols[protocol].count + protocols[protocol].leaving_count);
 }
 
-const char *commands_name(uint16_t protocol, uint32_t id)
+uint32_t commands_first(uint16_t protocol)
+{
+	uint32_t id = 0;
+
+	for (uint16_t i = 0; i < protocol; i++)
+		id += commands_count(i);
+	return id;
+}
+
+const char *commands_name(uint16_t protocol, uint32_t number)
 {
 	size_t count = protocols[protocol].count;
 
-	return id < count ? protocols[protocol].commands[id]
-			  : protocols[protocol].leaving[id - count];
+	return number < count ? protocols[protocol].commands[number]
+			      : protocols[protocol].leaving[number - count];
 }
 
-int commands_fill(const struct sojourn_bpf *skel)
+uint16_t commands_at(const struct observer_config *config, uint16_t port)
 {
-	int fd = bpf_map__fd(skel->maps.command_names);
+	for (uint32_t i = 0; i < config->command_count; i++)
+		if (config->command_ports[i].port == port)
+			return config->command_ports[i].protocol;
+	return COMMAND_NONE;
+}
 
-	for (uint32_t id = 0; id < commands_count(COMMAND_RESP); id++) {
-		struct command_known known = {.id = id, .leaves = id >= ARRAY_SIZE(resp_commands)};
+uint32_t commands_rows(uint16_t protocol, const uint64_t *places,
+		       const char *ret_names[static COMMAND_ROWS])
+{
+	uint32_t rows = 1;
+
+	places += commands_first(protocol);
+	memset(ret_names, 0, COMMAND_ROWS * sizeof(*ret_names));
+	for (uint32_t i = 0; i < commands_count(protocol); i++) {
+		uint64_t row = __atomic_load_n(&places[i], __ATOMIC_RELAXED);
+
+		if (row && row < COMMAND_ROWS)
+			ret_names[row] = commands_name(protocol, i);
+	}
+	/* A row that is about to get its command comes with the next reading. */
+	while (rows < COMMAND_ROWS && ret_names[rows])
+		rows++;
+	return rows;
+}
+
+static int fill(int fd, uint16_t protocol)
+{
+	for (uint32_t i = 0; i < commands_count(protocol); i++) {
+		struct command_known known = {
+			.id = commands_first(protocol) + i,
+			.protocol = protocol,
+			.leaves = i >= protocols[protocol].count,
+		};
 		struct command_name name = {};
-		const char *text = commands_name(COMMAND_RESP, id);
+		const char *text = commands_name(protocol, i);
 
 		memcpy(name.text, text, strlen(text));
 		if (bpf_map_update_elem(fd, &name, &known, BPF_ANY))
 			return -errno;
 	}
 	return 0;
+}
+
+int commands_fill(const struct sojourn_bpf *skel)
+{
+	int r = 0;
+
+	for (uint16_t i = 0; !r && i < COMMAND_PROTOCOL_COUNT; i++)
+		r = fill(bpf_map__fd(skel->maps.command_names), i);
+	return r;
 }

@@ -613,32 +613,9 @@ const struct service_unnamed *loader_unnamed(const struct loader *loader, uint32
 	return COPY_AT(loader, unnamed, copy, service);
 }
 
-uint16_t loader_protocol(const struct loader *loader, uint16_t port)
+const uint64_t *loader_command_places(const struct loader *loader)
 {
-	const struct observer_config *config = loader_config(loader);
-
-	for (uint32_t i = 0; i < config->command_count; i++)
-		if (config->command_ports[i].port == port)
-			return config->command_ports[i].protocol;
-	return COMMAND_NONE;
-}
-
-uint32_t loader_commands(const struct loader *loader, uint16_t protocol,
-			 const char *ret_names[static COMMAND_ROWS])
-{
-	uint32_t rows = 1;
-
-	memset(ret_names, 0, COMMAND_ROWS * sizeof(*ret_names));
-	for (uint32_t id = 0; id < commands_count(protocol); id++) {
-		uint64_t row = __atomic_load_n(&loader->command_places[id], __ATOMIC_RELAXED);
-
-		if (row && row < COMMAND_ROWS)
-			ret_names[row] = commands_name(protocol, id);
-	}
-	/* A row that is about to get its command comes with the next reading. */
-	while (rows < COMMAND_ROWS && ret_names[rows])
-		rows++;
-	return rows;
+	return loader->command_places;
 }
 
 const struct route_paths *loader_paths(const struct loader *loader, uint32_t service)

@@ -159,14 +159,8 @@ const struct service_statuses *loader_statuses(const struct loader *loader, uint
 /* Return the counts of @row, whose name is loader_route(); NULL without config.route_rows. */
 const struct service_route *loader_route_row(const struct loader *loader, uint32_t copy,
 					     uint32_t service, uint32_t row);
-/* Return the protocol that is given for services at @port: enum command_protocol. */
-uint16_t loader_protocol(const struct loader *loader, uint16_t port);
-/*
- * Return how many rows there are for commands of @protocol, and set the name of each; [0] has none, it is that of
- * others. Later there are more, after these.
- */
-uint32_t loader_commands(const struct loader *loader, uint16_t protocol,
-			 const char *ret_names[static COMMAND_ROWS]);
+/* Return the row of each command by its id, for commands_rows(). NULL without config.command_rows. */
+const uint64_t *loader_command_places(const struct loader *loader);
 /* Return the counts of @row. Not without config.command_rows. */
 const struct service_route *loader_command_row(const struct loader *loader, uint32_t copy,
 					       uint32_t service, uint32_t row);

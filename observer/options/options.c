@@ -301,7 +301,8 @@ static const struct cli_option observe_rows[] = {
 	{"protocol", 0, "NAME[:PORT]",
 	 "Look into the services at this port, which speak this protocol in clear: each command is "
 	 "an exchange, also of pipelines, and counted with its stages by name, like --route. "
-	 "redis or valkey (RESP, port 6379); may be repeated, up to 8 times. Connections that "
+	 "redis or valkey (RESP, port 6379), postgresql (5432: simple and extended queries, COPY, "
+	 "logins); may be repeated, up to 8 times. Connections that "
 	 "speak anything else are observed as without, and the report says why.",
 	 CLI_SET, .set = set_protocol},
 	{"tls", 0, NULL,

@@ -342,7 +342,7 @@ static int read_commands(const struct loader *loader, uint32_t index, uint16_t p
 			 struct run_routes *routes)
 {
 	const char *names[COMMAND_ROWS];
-	uint32_t rows = loader_commands(loader, protocol, names);
+	uint32_t rows = commands_rows(protocol, loader_command_places(loader), names);
 	int r = make_list(routes, names, rows);
 
 	routes->protocol = strdup(commands_protocol(protocol));
@@ -364,7 +364,7 @@ int source_slots_routes(const struct loader *loader, uint32_t index, uint16_t po
 			struct run_routes *routes)
 {
 	uint32_t rows = loader_config(loader)->route_rows;
-	uint16_t protocol = loader_protocol(loader, port);
+	uint16_t protocol = commands_at(loader_config(loader), port);
 	const char *names[RUN_ROUTES_MOST] = {};
 	int r;
 

@@ -12,8 +12,9 @@ from collections import Counter
 import pytest
 
 from support.conditions import needs_program
-from support.databases import Redis, settle, until
+from support.databases import Postgres, Redis, postgres_program, settle, until
 from support.documents import service
+from support.pki import Pki
 from support.process import run
 from support.programs import OBSERVER, Nginx, Observer
 from support.timing import MS, US, in_quiet, timing
@@ -48,14 +49,14 @@ def commandstats(server):
     return {name: (n, errors[name]) for name, n in calls.items() if n}
 
 
-def counted(observer, port):
+def counted(observer, port, protocol="redis"):
     """Return ({command: (requests, errors)}, {reason: exchanges}), zeros left out. All figures of the document must agree."""
     settle()
     observer.stop()
     entry = service(observer.summary(), port)
     samples_add_up(entry)
     told, routes = {}, entry["routes"]
-    assert routes["protocol"] == "redis"
+    assert routes["protocol"] == protocol
     for command in routes["list"]:
         assert not any(command["status"].values())
         assert {command[stage]["count"] for stage in STAGES} == {command["service"]["count"]} <= {command["count"]}
@@ -260,9 +261,107 @@ def test_more_commands_than_have_room(start):
 
 
 @pytest.mark.parametrize("words, said", [
-    (["--protocol", "redis:0"], "redis or valkey"), (["--protocol", "smtp"], "redis or valkey"),
+    (["--protocol", "redis:0"], "redis, valkey or postgresql"), (["--protocol", "smtp"], "redis, valkey or postgresql"),
     (["--protocol", "redis", "--protocol", "valkey"], "one protocol per port"),
     (["--protocol", "redis"], "--port does not name this port")])
 def test_options_that_contradict(words, said):
     refused = run([OBSERVER, "observe", "--port", 1, *words], check=False)
     assert refused.status == 2 and said in refused.stderr
+
+
+# ---- PostgreSQL ----
+
+@pytest.fixture(name="postgres")
+def one_postgres(start):
+    server = start(Postgres())
+    server.ask("create table numbers as select generate_series(1, 100) as number")
+    return server
+
+
+def observed_postgres(start, server, *options):
+    return start(Observer("--protocol", f"postgresql:{server.port}", *options, ports=[server.port]))
+
+
+@needs_program("psql")
+def test_pgbench_counts_the_same(start, tmp_path, postgres):
+    """Each statement is a request of its kind, a login is none, and Terminate is a goodbye."""
+    script = tmp_path / "script.sql"
+    script.write_text("select number from numbers where number = 17;\n")
+    observer = observed_postgres(start, postgres)
+    clients, transactions, done = 4, 100, {}
+    for mode in ("simple", "extended", "prepared"):
+        postgres.forget()
+        text = postgres.bench("-M", mode, "-c", str(clients), "-t", str(transactions), "-f", script)
+        calls, _ = postgres.statements("select number from numbers%")
+        done[mode] = int(re.search(r"actually processed: (\d+)", text)[1])
+        assert calls == done[mode] == clients * transactions
+    entry, told, unknown = counted(observer, postgres.port, "postgresql")
+    assert unknown == {}
+    # pgbench first queries the database on a connection of its own, and in "prepared" mode prepares its statement.
+    assert told["login"] == (3 * (clients + 1), 0)
+    assert told["extended"] == (done["extended"] + done["prepared"] + clients, 0)
+    assert told["simple"] == (entry["exchanges"] - told["login"][0] - told["extended"][0], 0)
+    assert told["simple"][0] == done["simple"]
+    assert entry["losses"]["goodbyes"] == entry["accepted"] == 3 * (clients + 1)
+    assert not entry["losses"]["untimed"] and not entry["losses"]["unanswered"] and not entry["losses"]["unsolicited"]
+
+
+def psql(server, *words, check=True):
+    return run([postgres_program("psql"), "-h", "127.0.0.1", "-p", server.port, "-U", "test", "-At", *words, "postgres"],
+               env={"PGSSLMODE": "prefer"}, check=check)
+
+
+def test_copies_errors_and_what_comes_by_itself(start, tmp_path, postgres):
+    """psql asks for TLS first, which the server refuses: both are parts of the login. Notices answer nothing."""
+    data = tmp_path / "numbers"
+    data.write_text("".join(f"{n}\n" for n in range(50000)))
+    observer = observed_postgres(start, postgres)
+    psql(postgres, "-c", f"\\copy numbers from {data}", "-c", "\\copy numbers to /dev/null", "-c", "select 1")
+    psql(postgres, "-c", "select nothing", check=False)
+    psql(postgres, "-c", "do $$ begin raise notice 'a'; raise notice 'b'; end $$", "-c", "listen here; notify here")
+    psql(postgres, "-c", "select 1; select 1 / 0; select 2", check=False)
+    assert psql(postgres, "-d", "nowhere", "-c", "select 1", check=False).status
+    _, told, unknown = counted(observer, postgres.port, "postgresql")
+    assert (told, unknown) == ({"login": (5, 1), "copy": (2, 0), "simple": (5, 2)}, {})
+
+
+@in_quiet
+def test_times_of_queries_are_the_servers(start, tmp_path):
+    """The server logs how long it took for each message. Reading, sending and logging are no part of that."""
+    postgres = start(Postgres("log_min_duration_statement=0"))
+    script = tmp_path / "script.sql"
+    script.write_text("select pg_sleep(0.005);\n")
+    count = 30
+    observer = observed_postgres(start, postgres)
+    postgres.bench("-M", "extended", "-t", str(count), "-f", script)
+    entry, told, unknown = counted(observer, postgres.port, "postgresql")
+    postgres.stop()
+    logged = re.findall(r"duration: ([0-9.]+) ms +(?:parse|bind|execute) <unnamed>: select pg_sleep", postgres.stderr)
+    assert len(logged) == 3 * count
+    assert unknown == {} and told["extended"] == (count, 0)
+    extended = next(command for command in entry["routes"]["list"] if command["route"] == "extended")
+    mean = sum(extended[stage]["sum_ns"] for stage in ("service", "respond")) / count
+    true = sum(float(ms) for ms in logged) * MS / count
+    assert mean >= true
+    with timing():
+        assert mean - true < max(150 * US, 0.01 * true)
+
+
+def test_a_pipeline_has_as_many_requests_as_syncs(start, tmp_path, postgres):
+    script = tmp_path / "script.sql"
+    script.write_text("\\startpipeline\nselect 1;\nselect 2;\nselect 3;\n\\endpipeline\n")
+    count = 50
+    observer = observed_postgres(start, postgres)
+    postgres.bench("-M", "extended", "-t", str(count), "-f", script)
+    _, told, unknown = counted(observer, postgres.port, "postgresql")
+    assert unknown == {} and told["extended"] == (count, 0)
+
+
+def test_a_database_in_tls_is_not_known(start, tmp_path):
+    postgres = start(Postgres(certificate=start(Pki()).issue("server", "IP:127.0.0.1")))
+    script = tmp_path / "script.sql"
+    script.write_text("select 1;\n")
+    observer = observed_postgres(start, postgres)
+    postgres.bench("-t", "20", "-f", script, tls="require")
+    entry, told, unknown = counted(observer, postgres.port, "postgresql")
+    assert told == {} and set(unknown) == {"tls"} and entry["tls"] == entry["accepted"]
