@@ -19,6 +19,14 @@ class Overtime(BaseException):
     """No Exception, so that no test's own handling swallows it."""
 
 
+def pytest_configure():
+    """End like ^C if asked to, so that what tests began is ended. An observer that changed its user would stay."""
+    def stop(*_):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # another one would interrupt that
+        raise KeyboardInterrupt("SIGTERM")
+    signal.signal(signal.SIGTERM, stop)
+
+
 @contextlib.contextmanager
 def limit(item, phase):
     marker = item.get_closest_marker("timeout")

@@ -213,9 +213,11 @@ function cell(text, path, value) {
 }
 
 function table(head, rows) {
+	// The heading of a column of text stands above the text.
+	const kind = (column) => (rows[0]?.[column] instanceof Node && rows[0][column].classList.contains("text") ? {class: "text"} : {});
 	// Scrollable parts can be scrolled by keys, too.
 	return element("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": `table: ${head.filter(Boolean).join(", ")}`}, element("table", {},
-		element("thead", {}, element("tr", {}, ...head.map((text) => element(text ? "th" : "td", {}, text)))),
+		element("thead", {}, element("tr", {}, ...head.map((text, column) => element(text ? "th" : "td", kind(column), text)))),
 		element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map(
 			(value) => (value instanceof Node ? value : element("td", {}, value))))))));
 }

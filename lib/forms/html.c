@@ -165,15 +165,18 @@ static int put_text(const char *text, FILE *file)
 	return 0;
 }
 
-/* Write verdicts on services without a driver, whose verdict says more. */
+/* Write verdicts on services without a driver, whose verdict says more. Compared ones are in the table of hosts. */
 static int put_service_verdicts(const struct run *run, FILE *file)
 {
+	const struct report_ports compared = report_compared_ports(run);
 	struct report_verdict verdict;
 	int r = 0;
 
 	for (size_t i = 0; i < run->service_count && !r; i++) {
+		const struct run_service *service = &run->services[i];
+		bool in_table = service->host && report_has_port(&compared, service->port);
 		bool said =
-			!run->driver && report_service_verdict(run, &run->services[i], &verdict);
+			!run->driver && !in_table && report_service_verdict(run, service, &verdict);
 
 		fputs(i ? "," : "", file);
 		r = put_text(said ? verdict.text : NULL, file);

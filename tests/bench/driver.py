@@ -21,10 +21,13 @@ second and per CPU second of the client, peak memory, and the ratio of each roun
 import argparse
 import json
 import re
+import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 
 from common import (
     CLIENT_CPU, ROUNDS, SERVER_CPU, Priority, Timed, bounded, machine, need, pinned_nginx, ratios, spread)
@@ -64,6 +67,32 @@ def peer(count, rate, *command):
     return run
 
 
+def k6(fresh):
+    def run(url, seconds):
+        with tempfile.NamedTemporaryFile("w", suffix=".js") as script:
+            script.write(f"import http from 'k6/http'; export default () => http.get('{url}');")
+            script.flush()
+            return peer(r"http_reqs\.*: (\d+)", r"http_reqs\.*: \d+ +([\d.]+)/s", "env", "GOMAXPROCS=1", "k6", "run",
+                        "--vus", CONNECTIONS, "--duration", "{seconds}s",
+                        *(["--no-connection-reuse"] if fresh else ()), script.name)(url, seconds)
+    return run
+
+
+def vegeta(fresh):
+    """Its results go into a file, whose report is no part of the cost."""
+    def run(url, seconds):
+        with tempfile.TemporaryDirectory() as folder:
+            targets, results = Path(folder, "targets"), Path(folder, "results")
+            targets.write_text(f"GET {url}\n", encoding="utf-8")
+            done = Timed(["vegeta", "-cpus", 1, "attack", "-rate", 0, "-max-workers", CONNECTIONS, "-max-connections",
+                          CONNECTIONS, "-duration", f"{seconds}s", "-targets", targets, "-output", results,
+                          *(["-keepalive=false"] if fresh else ())])
+            text = subprocess.run(["vegeta", "report", results], check=True, capture_output=True, text=True).stdout
+        found = re.search(r"throughput\]\s+(\d+), ([\d.]+),", text)
+        return int(found[1]), float(found[2]), done
+    return run
+
+
 CLOSE = ("-H", "Connection: close")
 PEERS = {
     "wrk": lambda fresh: peer(r"(\d+) requests in", r"Requests/sec:\s+([\d.]+)", "wrk", "-c",
@@ -77,6 +106,20 @@ PEERS = {
     "ab": lambda fresh: peer(r"Complete requests:\s+(\d+)", r"Requests per second:\s+([\d.]+)",
                              "ab", "-q", "-c", CONNECTIONS, "-t", "{seconds}", "-n", 100000000,
                              *(() if fresh else ("-k",)), "{url}"),
+}
+
+# With --also. They have no Debian package: docs/cost.md has the commands that install them.
+ALSO = {
+    "oha": lambda fresh: peer(r'"200": (\d+)', r'"requestsPerSec": ([\d.]+)', "oha", "--no-tui", "--output-format",
+                              "json", "-c", CONNECTIONS, "-z", "{seconds}s",
+                              *(["--disable-keepalive"] if fresh else ()), "{url}"),
+    "hey": lambda fresh: peer(r"\[200\]\s+(\d+) responses", r"Requests/sec:\s+([\d.]+)", "hey", "-cpus", 1, "-c",
+                              CONNECTIONS, "-z", "{seconds}s", *(["-disable-keepalive"] if fresh else ()), "{url}"),
+    "vegeta": vegeta,
+    "fortio": lambda fresh: peer(r"Code 200 : (\d+)", r"avg, ([\d.]+) qps", "env", "GOMAXPROCS=1", "fortio", "load",
+                                 "-c", CONNECTIONS, "-qps", 0, "-t", "{seconds}s", "-loglevel", "Error",
+                                 *(["-keepalive=false"] if fresh else ()), "{url}"),
+    "k6": k6,
 }
 
 
@@ -153,7 +196,8 @@ def compare(title, url, clients, arguments):
 
 def compare_http(title, url, arguments, fresh=False):
     options = ["-H", "Connection: close", "--new-connections"] if fresh else []
-    compare(title, url, {OURS: ours(*options)} | {n: p(fresh) for n, p in PEERS.items()}, arguments)
+    peers = PEERS | {name: ALSO[name] for name in arguments.also}
+    compare(title, url, {OURS: ours(*options)} | {name: make(fresh) for name, make in peers.items()}, arguments)
 
 
 def scene_http(title, arguments, fresh):
@@ -237,10 +281,16 @@ def main():
     parser.add_argument("--seconds", type=bounded(int, 1, 3600), default=4, help="length of each run")
     parser.add_argument("scenes", nargs="*", choices=[*SCENES, []], default=[],
                         help="default: all of them")
+    parser.add_argument("--also", metavar="PEER", nargs="+", choices=ALSO, default=[],
+                        help="clients to compare with over HTTP/1.1, which have no Debian package and must be installed: "
+                        f"{', '.join(ALSO)}")
     Priority.option(parser)
     arguments = parser.parse_args()
     Priority.choose(arguments)
     need("wrk", "h2load", "ab", "nginx")
+    for name in arguments.also:
+        if not shutil.which(name):
+            sys.exit(f"--also '{name}': not on the PATH; docs/cost.md has the commands that install it")
     for program in BARE, LOOP:
         if not program.exists():
             sys.exit(f"{program} is missing: build with -D SOJOURN_TESTS=ON")

@@ -48,6 +48,7 @@ PROTOCOLS = [
     Protocol("HTTP/2 (h2c)", "http2", H2LOAD, IN_CLEAR, IN_CLEAR[1:]),
     Protocol("HTTP/1.1 in TLS", "ssl", WRK, ["default", "--http", "--tls", "--tls, a route"],
              ["--tls", "--tls, a route"]),
+    Protocol("HTTP/2 in TLS", "ssl http2", H2LOAD, ["default", "--tls", "--tls, a route"], ["--tls", "--tls, a route"]),
 ]
 
 

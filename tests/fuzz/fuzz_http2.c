@@ -142,7 +142,9 @@ static enum engine_next done(const struct engine_host *host, uint32_t slot,
 	return ENGINE_REST;
 }
 
-static const struct engine_host host = {.slots = SLOTS,
+static uv_loop_t loop; /* of the timer of messages */
+static const struct engine_host host = {.loop = &loop,
+					.slots = SLOTS,
 					.all_slots = SLOTS,
 					.may_connect = may_connect,
 					.connected = connected,
@@ -215,6 +217,7 @@ static void say_all(void *state, const uint8_t *data, size_t size, bool frames)
 		go_on(events);
 		start_idle(state);
 		go_on(events);
+		uv_run(&loop, UV_RUN_NOWAIT);
 	}
 }
 
@@ -225,11 +228,21 @@ static void finish(void *state)
 	engine_h2c.close(state);
 	while (opened.count)
 		go_on(&h2_link_events);
+	uv_run(&loop, UV_RUN_NOWAIT);
+	require(!uv_loop_alive(&loop));
 	engine_h2c.free(state);
 	require(worker.ended <= worker.started);
 }
 
-/* The first byte has bits: gRPC, whole frames instead of bytes, SETTINGS from the server first. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	require(!uv_loop_init(&loop));
+	return 0;
+}
+
+/* The first byte has bits: gRPC, whole frames instead of bytes, SETTINGS from the server first, several messages. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint8_t settings[] = {0, 0, 0, 4, 0, 0, 0, 0, 0};
@@ -244,6 +257,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&worker, 0, sizeof(worker));
 	memset(&opened, 0, sizeof(opened));
 	request.grpc = data[0] & 1;
+	if (data[0] & 8)
+		request.grpc_messages = (struct grpc_messages){.count = 3, .interval_ns = 1000};
 	require(!target_parse(engines, "h2c://127.0.0.1:80/a", &target, &error));
 	require(!engine_h2c.prepare(&request, &link, &target, &shared, &error));
 	require(!engine_h2c.open(&host, shared, &state));

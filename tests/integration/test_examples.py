@@ -81,7 +81,7 @@ def refused(line, folder):
     """Return the program's error for a refused command; None if it is accepted."""
     words = shlex.split(re.split(r" (?:&|\||>|&&) ?", line + " ")[0], comments=True)
     if words[0] == "sojourn-drive":
-        ended = run([DRIVER, *words[1:], "--help" if words[1] == "agent" else "--check"], check=False, cwd=folder)
+        ended = run([DRIVER, *words[1:], "--help" if words[1] == "agent" or "resume" in words else "--check"], check=False, cwd=folder)
     elif words[1:2] and words[1] in ("help", "drive", "version"):
         return None
     else:

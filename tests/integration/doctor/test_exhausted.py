@@ -192,15 +192,16 @@ def test_the_cliff_comes_before_the_first_failure(start, small_range, address):
     client = start([DRIVER, lab.url, "-c", "1", "-d", "30s", "--rate", "120", "--new-connections"])
     wait_until(lambda: '"ports-exhausted"' in doctor.stdout)
     client.stop()
-    order = []
+    order, owners = [], {}
     for look in looks(doctor):
         for finding in look["findings"]:
-            if finding["object"].endswith(f"{address}:{lab.port}") and finding["id"] not in order:
-                order.append(finding["id"])
-                owners = {owner["pid"] for owner in finding["owners"]}
-                if finding["id"] != "ports-exhausted":
-                    assert not evidence(finding, "failed in the sample")
-                    assert client.pid in owners, finding
+            if finding["object"].endswith(f"{address}:{lab.port}"):
+                if finding["id"] not in order:
+                    order.append(finding["id"])
+                    assert finding["id"] == "ports-exhausted" or not evidence(finding, "failed in the sample")
+                owners.setdefault(finding["id"], set()).update(owner["pid"] for owner in finding["owners"])
+    # A late reading may have all of its sample's calls in the one before, but not each.
+    assert all(client.pid in owners[name] for name in order[:2]), owners
     assert order[:2] in (["ports-exhausted-soon", "ports-cliff"],
                          ["ports-cliff", "ports-exhausted-soon"])
     assert order[2] == "ports-exhausted"

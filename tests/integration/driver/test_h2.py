@@ -47,7 +47,7 @@ def test_counts_are_the_servers(start, pki, tls):
     assert driver.result["streams"] == 10 and driver.result["streams_allowed"] == 128
     assert "up to 10 at a time" in driver.report
     assert errors(driver) == {}
-    assert bool(driver.result["unsampled"]) == tls  # in clear text the observer may see streams
+    assert not driver.result["unsampled"]  # the observer may see streams, in TLS with --tls
 
 
 def test_threads_share(start):

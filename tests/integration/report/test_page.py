@@ -295,6 +295,7 @@ def test_hosts_are_compared(measured, tmp_path):
     text = report(*paths).stdout
     page = Page(target, tmp_path / "profile", 500, HOST_ROWS)
     assert page.console == [] and is_drawn(page.probe)
+    assert page.text.count("of the mean time at the server") == 0 and "no host is the slow one" in page.text
     head, *rows = page.probe["rows"]
     assert head == ["host", "requests", "mean at the server", "p99 service", "most of the mean"]
     assert sorted(row[0] for row in rows) == ["<b>web-0", "<b>web-1", "<b>web-2"]
