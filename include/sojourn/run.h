@@ -91,10 +91,10 @@ struct run_route {
 int run_route_compare(const void *a, const void *b);
 
 struct run_routes {
-	char *protocol; /* of commands; NULL: these are routes of HTTP */
 	struct run_route *list;
 	size_t count;
 	uint64_t not_known[RUN_ROUTELESS_COUNT];
+	char *protocol; /* of commands; NULL: these are routes of HTTP */
 };
 
 /* Routes proposed for requests that have none, with --propose-routes, by a sample of their paths. */
