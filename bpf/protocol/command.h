@@ -10,6 +10,11 @@
 
 #include <linux/types.h>
 
+#ifdef __bpf__
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#endif
+
 #include "wire/command.h"
 
 /* The meaning of a byte. */

@@ -327,7 +327,7 @@ const char *commands_parse(const char *text, struct command_port *ret_port)
 {
 	size_t length = strcspn(text, ":");
 
-	for (uint16_t i = COMMAND_NONE + 1; i < COMMAND_PROTOCOL_COUNT; i++) {
+	for (uint32_t i = COMMAND_NONE + 1; i < COMMAND_PROTOCOL_COUNT; i++) {
 		uint64_t port = protocols[i].port;
 
 		if (!is_called(text, length, protocols[i].name) &&
@@ -335,7 +335,7 @@ const char *commands_parse(const char *text, struct command_port *ret_port)
 			continue;
 		if (text[length] && units_parse_u64(text + length + 1, 1, UINT16_MAX, &port) < 0)
 			return ALLOWED;
-		*ret_port = (struct command_port){.port = (uint16_t)port, .protocol = i};
+		*ret_port = (struct command_port){.port = (uint16_t)port, .protocol = (uint16_t)i};
 		return NULL;
 	}
 	return ALLOWED;
@@ -417,7 +417,7 @@ int commands_fill(const struct sojourn_bpf *skel)
 {
 	int r = 0;
 
-	for (uint16_t i = 0; !r && i < COMMAND_PROTOCOL_COUNT; i++)
-		r = fill(bpf_map__fd(skel->maps.command_names), i);
+	for (uint32_t i = 0; !r && i < COMMAND_PROTOCOL_COUNT; i++)
+		r = fill(bpf_map__fd(skel->maps.command_names), (uint16_t)i);
 	return r;
 }
