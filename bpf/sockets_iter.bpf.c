@@ -282,6 +282,26 @@ static __always_inline void open_unread(struct service_open *o, struct conn *c,
 		o->oldest_unread_ns = age_ns;
 }
 
+/* Of requests that wait for their replies, the age of the oldest one is known. */
+static __always_inline void open_commands(struct service_open *o, struct sock_common *skc,
+					  struct conn *c, const struct tcp_sock *tp, __u32 unread)
+{
+	const struct command_conn *h = bpf_sk_storage_get(&command_conns, skc, 0, 0);
+	const struct command_times *t;
+	__u32 waiting;
+
+	if (!h || h->over)
+		return;
+	waiting = h->asked - h->answered;
+	t = &h->batches[h->done & (COMMANDS_BATCHES - 1)].times;
+	o->read += waiting + h->lost;
+	if (waiting)
+		open_age(o, t->start_ns ? t->start_ns - t->accept_delay_ns : t->first_read_ns,
+			 t->last_read_ns);
+	else if (unread)
+		open_unread(o, c, tp);
+}
+
 static __always_inline void gauge_open(__u32 service, struct sock_common *skc,
 				       const struct tcp_sock *tp)
 {
@@ -292,7 +312,11 @@ static __always_inline void gauge_open(__u32 service, struct sock_common *skc,
 	if (!o)
 		return;
 	o->unread_bytes += unread;
-	if (!c || c->marks & MARK_MULTIPLEXED || c->flags & CONN_WRITES_OVER)
+	if (!c || c->flags & CONN_WRITES_OVER)
+		return;
+	if (config.command_count && !config.plain && c->marks & MARK_MULTIPLEXED)
+		open_commands(o, skc, c, tp, unread);
+	if (c->marks & MARK_MULTIPLEXED)
 		return;
 	if (c->phase == CONN_READING || (c->phase == CONN_UNKNOWN && !unread))
 		open_read(o, c, tp);

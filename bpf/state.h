@@ -16,6 +16,7 @@
 #include "compat.h"
 #include "copies.h"
 #include "fin.h"
+#include "tcp/command.h"
 #include "tcp/http2.h"
 #include "tcp/talk.h"
 #include "wire/config.h"

@@ -49,6 +49,16 @@ static void say_without_http(const struct plan *plan, const struct observe_optio
 			plan_missing_tls(plan));
 }
 
+static void say_without_commands(const struct plan *plan, const struct observe_options *options)
+{
+	const char *reason = options->protocol_count ? plan_missing_commands(plan) : NULL;
+
+	if (reason)
+		log_warn("--protocol: refused here, no commands are known, pipelined ones count as "
+			 "one exchange: %s",
+			 reason);
+}
+
 /* A source that was requested by name must not be replaced silently. */
 static int check_accept_source(const struct plan *plan, const struct observe_options *options)
 {
@@ -88,5 +98,6 @@ int lacks_check(const struct plan *plan, const struct observe_options *options,
 	warn_missing(plan);
 	say_without_stamps(plan, cgroup_reason);
 	say_without_http(plan, options);
+	say_without_commands(plan, options);
 	return check_accept_source(plan, options);
 }

@@ -129,6 +129,7 @@ static int build_plan(struct observation *o, bool hopeful)
 		.cpu = o->options->cpu,
 		.http = o->options->http,
 		.tls = o->options->tls,
+		.commands = o->options->protocol_count,
 		.cgroup_fd = o->cgroup_fd,
 		.cgroup_reason = o->cgroup_fd < 0 ? o->cgroup_reason : NULL,
 		.prefer = o->options->prefer,
@@ -411,6 +412,11 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 		.pidns_ino = pidns.st_ino,
 		.udp_requests = udp_requests(o->options),
 	};
+	if (!o->options->protocol_count || plan_missing_commands(&o->plan))
+		return 0;
+	ret_config->command_count = o->options->protocol_count;
+	ret_config->command_rows = COMMAND_ROWS;
+	memcpy(ret_config->command_ports, o->options->protocols, sizeof(o->options->protocols));
 	return 0;
 }
 

@@ -449,17 +449,18 @@ function drawStatuses(service) {
 		named.map(([name, n]) => [name.replaceAll("_", " "), count(n), percent(n / grpc.count)])));
 }
 
-// List the routes in the same way (--route).
+// List the routes in the same way (--route), or the commands (--protocol).
 function drawRoutes(service) {
 	const {routes} = service;
 	if (!routes) return;
 	const shown = routes.list.filter((route) => route.count).sort((a, b) => b.service.sum_ns - a.service.sum_ns || b.count - a.count);
 	const unknown = Object.entries(routes.not_known).filter(([, n]) => n);
-	detail.statuses.append(element("h3", {}, "Responses by route, since the observation began"),
-		table(["route", "responses", "4xx", "5xx", "service mean", "service p50", "service p99"], [
-			...shown.map(({route, count: n, status, service: stage}) => [route, count(n), count(status["4xx"]), count(status["5xx"]),
+	detail.statuses.append(element("h3", {}, `Responses by ${routes.protocol ? "command" : "route"}, since the observation began`),
+		table([routes.protocol ? "command" : "route", "responses", ...(routes.protocol ? ["errors"] : ["4xx", "5xx"]), "service mean", "service p50", "service p99"], [
+			...shown.map(({route, count: n, errors, status, service: stage}) => [route, count(n),
+				...(routes.protocol ? [errors] : [status["4xx"], status["5xx"]]).map(count),
 				...[stage.mean_ns, stage.p50_ns, stage.p99_ns].map((ns) => stage.count ? time(ns) : "–")]),
-			...unknown.map(([reason, n]) => [`not known: ${reason}`, count(n), "–", "–", "–", "–", "–"])]));
+			...unknown.map(([reason, n]) => [`not known: ${reason}`, count(n), ...Array(routes.protocol ? 4 : 5).fill("–")])]));
 }
 
 function many(number, one, more) {

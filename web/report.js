@@ -406,26 +406,27 @@ function grpcTable(run, service, i) {
 	return node;
 }
 
-// List the routes that have requests, those with most time in service first, with the parts of their mean time (--route).
+// List the routes that have requests, those with most time in service first, with the parts of their mean time (--route), or commands (--protocol).
 const ROUTE_STAGES = ["socket_queue", "receive", "service", "respond"];
 
 function routeTable(run, service, i) {
-	const {list, not_known: unknown} = service.routes;
+	const {protocol, list, not_known: unknown} = service.routes;
 	const seconds = spanOf(run, service);
 	const byTime = ([a], [b]) => b.service.sum_ns - a.service.sum_ns || b.count - a.count;
-	const node = element("div", {}, table(["route", "responses", "per second", "4xx", "5xx", "service p50", "service p99", ...ROUTE_STAGES.map((stage) => `${nameOf(stage)} mean`)],
+	const node = element("div", {}, table([protocol ? "command" : "route", "responses", "per second", ...(protocol ? ["errors"] : ["4xx", "5xx"]), "service p50", "service p99", ...ROUTE_STAGES.map((stage) => `${nameOf(stage)} mean`)],
 		list.map((route, k) => [route, k]).filter(([route]) => route.count).sort(byTime).map(([route, k]) => {
 			const at = (member, value, shown) => cell(shown, path(run, `services.${i}.routes.list.${k}.${member}`), value);
 			const timed = (member, value) => (route.service.count ? at(member, value, time(value)) : "–");
 			return [element("td", {class: "text"}, title(run, `${serviceName(service)} · ${route.route}`)), at("count", route.count, count(route.count)),
 				seconds > 0 ? perSecond(route.count / seconds) : "–",
-				...["4xx", "5xx"].map((name) => at(`status.${name}`, route.status[name], count(route.status[name]))),
+				...(protocol ? [at("errors", route.errors, count(route.errors))]
+					: ["4xx", "5xx"].map((name) => at(`status.${name}`, route.status[name], count(route.status[name])))),
 				...["p50", "p99"].map((p) => timed(`service.${p}_ns`, route.service[`${p}_ns`])),
 				...ROUTE_STAGES.map((stage) => timed(`${stage}.mean_ns`, route[stage].mean_ns))];
 		})));
 	const reasons = Object.entries(unknown).filter(([, n]) => n).map(([reason, n]) => `${reason}: ${count(n)}`);
 	if (reasons.length)
-		node.append(element("p", {}, title(run, `${serviceName(service)}: requests whose route is not known, by reason: ${reasons.join(", ")}`)));
+		node.append(element("p", {}, title(run, `${serviceName(service)}: requests whose ${protocol ? "command" : "route"} is not known, by reason: ${reasons.join(", ")}`)));
 	return node;
 }
 

@@ -25,6 +25,7 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 #define TCP_CLOCK
 #define TCP_FIELD(sk, field) (RDONLY(sk, struct tcp_sock)->field)
 
+#include "commands.h"
 #include "exchange.h"
 #include "listener.h"
 
@@ -130,7 +131,7 @@ int BPF_PROG(exchange_send, struct sock *sk, int ret, int flags)
 	return 0;
 }
 
-/* The same with --http, in separate programs: the plain ones pay nothing for it. */
+/* The same with --http or --protocol, in separate programs: the plain ones pay nothing for it. */
 SEC("?tp_btf/sk_data_ready")
 int BPF_PROG(exchange_ready_http, const struct sock *sk)
 {
@@ -146,7 +147,8 @@ int BPF_PROG(exchange_recv_http, struct sock *sk, int ret, int flags)
 {
 	struct conn *c = conn_read(sk, ret, flags);
 
-	if (!c || (config.http && http2_read(sk, c, ret, flags)))
+	if (!c || (config.http && http2_read(sk, c, ret, flags)) ||
+	    (config.command_count && commands_read(sk, c, ret, flags)))
 		return 0;
 	if (config.route_rows)
 		c->route_skip = ret; /* unless the read has bytes of a message */
@@ -161,7 +163,14 @@ int BPF_PROG(exchange_send_http, struct sock *sk, int ret, int flags)
 {
 	struct conn *c = conn_observed(sk, ret);
 
-	if (c && !(config.http && http2_write(sk, c, ret)))
-		exchange_write(sk, c, ret, config.http);
+	__u32 phase;
+
+	if (!c || (config.http && http2_write(sk, c, ret)) ||
+	    (config.command_count && commands_write(sk, c, ret)))
+		return 0;
+	phase = c->phase;
+	exchange_write(sk, c, ret, config.http);
+	if (config.command_count && phase == CONN_READING && c->phase == CONN_RESPONDING)
+		commands_none(sk, c);
 	return 0;
 }

@@ -65,11 +65,15 @@ struct run_responses {
 	struct histogram service_5xx;
 };
 
-/* Requests of HTTP/1 by route, with --route; they count when their response begins. */
+/*
+ * Requests by route, with --route, or by command, with --protocol; they count when their response begins. A command
+ * has no statuses, and its errors are known.
+ */
 struct run_route {
 	char *route; /* as given; RUN_ROUTE_OTHER: those that match none */
 	uint64_t count;
 	uint64_t status[RUN_STATUS_CLASSES];
+	struct run_number errors;
 	struct histogram socket_queue;
 	struct histogram receive;
 	struct histogram service;
@@ -90,6 +94,7 @@ struct run_routes {
 	struct run_route *list;
 	size_t count;
 	uint64_t not_known[RUN_ROUTELESS_COUNT];
+	char *protocol; /* of commands; NULL: these are routes of HTTP */
 };
 
 /* Routes proposed for requests that have none, with --propose-routes, by a sample of their paths. */
@@ -315,7 +320,7 @@ struct run_service {
 	struct run_http2 http2;
 	struct run_responses responses;
 	struct run_grpc grpc;
-	struct run_routes routes; /* none without --route */
+	struct run_routes routes; /* none without --route or --protocol */
 	struct run_proposed proposed;
 
 	struct run_number quiet_ns;    /* pause that ended a response (TCP), as configured */

@@ -7,6 +7,7 @@
 
 #include <linux/types.h>
 
+#include "wire/command.h"
 #include "wire/flow.h"
 
 /* How the time of a connection's accept() is found. */
@@ -25,6 +26,12 @@ enum accept_source {
 
 /* Maximum of connections at once with observer_config.plain, which keeps them by address. */
 #define CONNS_BY_ADDRESS 65536
+
+/* A port whose services are looked into as those of a protocol. */
+struct command_port {
+	__u16 port;
+	__u16 protocol; /* enum command_protocol */
+};
 
 /* Passed once, before load, as read-only data. */
 struct observer_config {
@@ -49,16 +56,19 @@ struct observer_config {
 	__u64 transmit_below; /* of 2^32 exchanges: how many to follow to the wire; 0: none */
 	__u64 pidns_dev;      /* the observer's pid namespace, for pids in reports */
 	__u64 pidns_ino;
-	__u32 udp_requests; /* maximum of open requests, and of sockets; 0: no UDP */
-	__u32 slots_kept;   /* slots reserved for used services: idle listeners get the others */
-	__u32 cgroup;	    /* observe listeners that processes of target_cgroup open */
-	__u32 all_netns;    /* the ports, or all listeners, of every network namespace */
-	__u32 route_rows;   /* routes by which requests are counted, and 1 for others; 0: none */
-	__u16 tls;	    /* look into the plain text of OpenSSL's calls */
-	__u16 propose;	    /* keep a sample of the paths of requests without a route */
+	__u32 udp_requests;  /* maximum of open requests, and of sockets; 0: no UDP */
+	__u32 slots_kept;    /* slots reserved for used services: idle listeners get the others */
+	__u32 cgroup;	     /* observe listeners that processes of target_cgroup open */
+	__u32 all_netns;     /* the ports, or all listeners, of every network namespace */
+	__u32 route_rows;    /* routes by which requests are counted, and 1 for others; 0: none */
+	__u16 tls;	     /* look into the plain text of OpenSSL's calls */
+	__u16 propose;	     /* keep a sample of the paths of requests without a route */
+	__u32 command_count; /* ports whose protocol is given; 0: none */
+	__u32 command_rows;  /* COMMAND_ROWS with command_count, otherwise 0 */
+	struct command_port command_ports[COMMAND_PORTS];
 };
 
-_Static_assert(sizeof(struct observer_config) == 104, "no hidden padding");
+_Static_assert(sizeof(struct observer_config) == 112 + 4 * COMMAND_PORTS, "no hidden padding");
 
 /* A service, by its listener. Host byte order. */
 struct service_key {

@@ -285,11 +285,12 @@ static void print_sweep(const struct run_sweep *sweep, FILE *file)
 		print_step(of_three, "response_time", sweep->three_quarters, file);
 }
 
-/* Print a route. Its errors are not known if the status of a response is not. */
+/* Print a route, or a command. A route's errors are not known if the status of a response is not. */
 static void print_route(const struct run *run, const struct run_service *service,
 			const struct run_route *route, FILE *file)
 {
-	const uint64_t errors = route->status[4] + route->status[5];
+	const uint64_t errors =
+		route->errors.known ? route->errors.value : route->status[4] + route->status[5];
 	char name[REPORT_NAME];
 
 	print_row(

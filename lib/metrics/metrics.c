@@ -497,6 +497,29 @@ static void tell_route_responses(const struct metrics_output *out, const struct 
 	}
 }
 
+/* Print the replies to commands: at most 2 per command. */
+static void tell_commands(const struct metrics_output *out, const struct run *run)
+{
+	static const struct metrics_family family = {
+		"sojourn_command_replies", METRICS_COUNTER, METRICS_ONE,
+		"Replies by command (--protocol); result is ok or error."};
+
+	out->family(out->context, &family);
+	for (size_t i = 0; next_exported(run, &i); i++) {
+		const struct run_routes *routes = &run->services[i].routes;
+
+		for (size_t k = 0; routes->protocol && k < routes->count; k++) {
+			const struct run_route *command = &routes->list[k];
+			uint64_t errors = command->errors.value;
+
+			tell_count(out, &run->services[i], command->route, "result", "ok",
+				   command->count > errors ? command->count - errors : 0);
+			tell_count(out, &run->services[i], command->route, "result", "error",
+				   errors);
+		}
+	}
+}
+
 static void tell_routeless(const struct metrics_output *out, const struct run *run)
 {
 	static const struct metrics_family family = {
@@ -521,6 +544,7 @@ static void tell_routes(const struct metrics_output *out, struct metrics *metric
 		"Time of the requests of a route in each stage (--route)."};
 
 	tell_route_responses(out, run);
+	tell_commands(out, run);
 	tell_routeless(out, run);
 	out->family(out->context, &family);
 	for (size_t i = 0; next_exported(run, &i); i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The part of a report about requests by route, with --route: the route with most of the time in service, and a
- * row for each. Neighbour: many.c, whose table is of services.
+ * The part of a report about requests by route (--route) or by command (--protocol). It names the one with most of the
+ * time in service, and has a row for each. Neighbour: many.c, whose table is of services.
  */
 #include <stdlib.h>
 
@@ -26,6 +26,7 @@ struct table {
 	uint64_t span_ns;
 	unsigned int name; /* columns of the route, with the indent */
 	bool rates, classes;
+	bool commands; /* these have errors, and no statuses */
 	size_t shown;
 	size_t count;
 	struct run_route *routes[RUN_ROUTES_MOST];
@@ -54,7 +55,7 @@ static struct table table_of(const struct page *page, const struct run_service *
 			     uint64_t span_ns)
 {
 	const struct run_routes *routes = &service->routes;
-	struct table table = {.page = page, .span_ns = span_ns};
+	struct table table = {.page = page, .span_ns = span_ns, .commands = routes->protocol};
 	unsigned int room = lay_out(&table, page->width);
 	size_t most = page->verbose ? RUN_ROUTES_MOST : page->tight ? FEW_ROUTES : MOST_ROUTES;
 
@@ -72,6 +73,11 @@ static struct table table_of(const struct page *page, const struct run_service *
 	return table;
 }
 
+static const char *words(bool commands)
+{
+	return commands ? "commands" : "routes";
+}
+
 /* Say which route takes most of the service's time. One with all requests says nothing. */
 static void print_verdict(const struct table *table)
 {
@@ -85,7 +91,7 @@ static void print_verdict(const struct table *table)
 	}
 	if (table->count < 2 || all_ns <= 0)
 		return;
-	page_left(table->page, LABEL_COLUMNS, "routes");
+	page_left(table->page, LABEL_COLUMNS, "%s", words(table->commands));
 	page_wrap(table->page, LABEL_COLUMNS, "%s: %s of the time in service, %s of the requests",
 		  first->route, page_share(100 * service_ns(first) / all_ns, time),
 		  page_share(100 * (double)first->service.count / timed, requests));
@@ -96,14 +102,14 @@ static void print_titles(const struct table *table)
 	const struct page *page = table->page;
 
 	page_style(page, STYLE_DIM);
-	page_left(page, table->name, "  route");
+	page_left(page, table->name, table->commands ? "  command" : "  route");
 	page_right(page, COUNT_COLUMNS, "requests");
 	if (table->rates)
 		page_right(page, RATE_COLUMNS, "rate");
-	if (table->classes) {
-		page_right(page, CLASS_COLUMNS, "4xx");
-		page_right(page, CLASS_COLUMNS, "5xx");
-	}
+	if (table->classes && table->commands)
+		page_right(page, 2 * CLASS_COLUMNS, "errors");
+	for (int class = 4; table->classes && !table->commands && class <= 5; class ++)
+		page_right(page, CLASS_COLUMNS, "%dxx", class);
 	page_right(page, TIME_COLUMNS, "p50 service");
 	page_right(page, TIME_COLUMNS, "p99 service");
 	page_style(page, STYLE_PLAIN);
@@ -111,11 +117,11 @@ static void print_titles(const struct table *table)
 }
 
 /* Print classes that are zero as "-", so that those that are not catch the eye. */
-static void print_class(const struct page *page, uint64_t count)
+static void print_class(const struct page *page, unsigned int columns, uint64_t count)
 {
 	char text[SHORT_TEXT];
 
-	page_right(page, CLASS_COLUMNS, "%s", count ? page_count(count, text) : "-");
+	page_right(page, columns, "%s", count ? page_count(count, text) : "-");
 }
 
 static void print_time(const struct page *page, const struct histogram *h, double quantile)
@@ -174,15 +180,25 @@ static void print_route(const struct table *table, struct run_route *route)
 			   page_rate(route->count, table->span_ns, text));
 	else if (table->rates)
 		page_right(page, RATE_COLUMNS, "-");
-	if (table->classes) {
-		print_class(page, route->status[4]);
-		print_class(page, route->status[5]);
-	}
+	if (table->classes && table->commands)
+		print_class(page, 2 * CLASS_COLUMNS, route->errors.value);
+	for (int class = 4; table->classes && !table->commands && class <= 5; class ++)
+		print_class(page, CLASS_COLUMNS, route->status[class]);
 	print_time(page, &route->service, 0.5);
 	print_time(page, &route->service, 0.99);
 	fputc('\n', page->file);
 	print_more(page, route);
 }
+
+/* Of commands; those of routes are run_routeless_help. */
+static const char *const command_reasons[RUN_ROUTELESS_COUNT] = {
+	[RUN_ROUTELESS_UNSEEN] = "a part of the connection's bytes was not seen",
+	[RUN_ROUTELESS_TLS] = "the connection was in TLS",
+	[RUN_ROUTELESS_HTTP2] = "the connection was in HTTP/2",
+	[RUN_ROUTELESS_CUT] = "the reply began before the end of the command was read",
+	[RUN_ROUTELESS_STRANGE] = "the connection carried something else than this protocol",
+	[RUN_ROUTELESS_PIPELINED] = "more commands waited at once than there is room for",
+};
 
 static void print_not_known(const struct page *page, const struct run_routes *routes)
 {
@@ -198,7 +214,8 @@ static void print_not_known(const struct page *page, const struct run_routes *ro
 	items_add(&items, "not known %s", page_count(sum, text));
 	for (unsigned int i = 0; i < RUN_ROUTELESS_COUNT; i++)
 		if (routes->not_known[i])
-			items_add(&items, "%s: %s", run_routeless_help[i],
+			items_add(&items, "%s: %s",
+				  routes->protocol ? command_reasons[i] : run_routeless_help[i],
 				  page_count(routes->not_known[i], text));
 	items_end(&items);
 }
@@ -211,8 +228,9 @@ void report_routes(const struct page *page, const struct run_service *service, u
 		return;
 	table = table_of(page, service, span_ns);
 	if (!table.count) {
-		page_left(page, LABEL_COLUMNS, "routes");
-		page_wrap(page, LABEL_COLUMNS, "no request of a known route");
+		page_left(page, LABEL_COLUMNS, "%s", words(table.commands));
+		page_wrap(page, LABEL_COLUMNS, "no request of a known %s",
+			  table.commands ? "command" : "route");
 	} else {
 		print_verdict(&table);
 		print_titles(&table);
@@ -220,6 +238,8 @@ void report_routes(const struct page *page, const struct run_service *service, u
 	for (size_t i = 0; i < table.shown; i++)
 		print_route(&table, table.routes[i]);
 	if (table.shown < table.count)
-		page_counted(page, "", table.count - table.shown, "routes more: -v prints all");
+		page_counted(page, "", table.count - table.shown,
+			     table.commands ? "commands more: -v prints all"
+					    : "routes more: -v prints all");
 	print_not_known(page, &service->routes);
 }

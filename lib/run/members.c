@@ -112,6 +112,7 @@ static const struct run_member route_table[] = {
 	STRING(struct run_route, route),
 	COUNT(struct run_route, count),
 	COUNTERS(struct run_route, status, status_names),
+	GROWING(struct run_route, errors),
 	{MEMBER(struct run_route, HISTOGRAM, socket_queue), .counts = true},
 	{MEMBER(struct run_route, HISTOGRAM, receive), .counts = true},
 	{MEMBER(struct run_route, HISTOGRAM, service), .counts = true},
@@ -120,6 +121,7 @@ static const struct run_member route_table[] = {
 static const struct run_members route_members = MEMBERS(struct run_route, route);
 
 static const struct run_member routes_table[] = {
+	STRING(struct run_routes, protocol),
 	{MEMBER(struct run_routes, LIST, list), .members = &route_members,
 	 .count_offset = offsetof(struct run_routes, count),
 	 .limit = RUN_ROUTES_MOST, .counts = true},

@@ -14,6 +14,7 @@
 #include <bpf/libbpf.h>
 
 #include "clear.h"
+#include "commands.h"
 #include "maps.h"
 #include "route.h"
 #include "services.h"
@@ -35,6 +36,9 @@ enum {
 	STATUSES,
 	ROUTES,
 	PATHS,
+	COMMANDS,
+	UNNAMED,
+	COMMAND_PLACES,
 	GAUGES,
 	LISTENERS,
 	OPENS,
@@ -48,8 +52,9 @@ struct loader {
 	int statistics_fd;
 	int cgroup_fd; /* the caller's */
 	struct services services;
-	const char *const *routes; /* the caller's */
-	uint8_t rows[ROUTES_MOST]; /* of each in the kernel's counts */
+	const char *const *routes;	/* the caller's */
+	uint8_t rows[ROUTES_MOST];	/* of each in the kernel's counts */
+	const uint64_t *command_places; /* [id]: the row of that command */
 	struct service_gauges *gauges;
 	const struct listener_gauge *listeners;
 	struct service_open *opens;
@@ -115,6 +120,10 @@ static int map_memories(struct loader *loader)
 		[STATUSES] = {skel->maps.statuses, &services->statuses, config->http},
 		[ROUTES] = {skel->maps.route_rows, &services->routes, config->route_rows},
 		[PATHS] = {skel->maps.route_paths, &services->paths, config->propose},
+		[COMMANDS] = {skel->maps.command_rows, &services->commands, config->command_rows},
+		[UNNAMED] = {skel->maps.commands_without, &services->unnamed, config->command_rows},
+		[COMMAND_PLACES] = {skel->maps.command_rows_of, &loader->command_places,
+				    config->command_rows},
 		[GAUGES] = {skel->maps.gauges, &loader->gauges, true},
 		[LISTENERS] = {skel->maps.listeners, &loader->listeners, true},
 		[OPENS] = {skel->maps.opens, &loader->opens, true},
@@ -183,6 +192,8 @@ static int loader_init(struct loader *loader, const struct plan *plan,
 	loader->routes = options->routes;
 	if (!r && options->config.route_rows)
 		r = fill_routes(loader);
+	if (!r && options->config.command_rows)
+		r = commands_fill(loader->skel);
 	return r < 0 ? r : services_open(&loader->services, loader->skel);
 }
 
@@ -585,6 +596,26 @@ const struct service_route *loader_route_row(const struct loader *loader, uint32
 	if (row + 1 < config->route_rows)
 		row = loader->rows[row];
 	return &loader->services.routes[at * config->route_rows + row];
+}
+
+const struct service_route *loader_command_row(const struct loader *loader, uint32_t copy,
+					       uint32_t service, uint32_t row)
+{
+	const struct observer_config *config = loader_config(loader);
+	size_t at = (size_t)copy * config->max_services + service;
+
+	return &loader->services.commands[at * config->command_rows + row];
+}
+
+const struct service_unnamed *loader_unnamed(const struct loader *loader, uint32_t copy,
+					     uint32_t service)
+{
+	return COPY_AT(loader, unnamed, copy, service);
+}
+
+const uint64_t *loader_command_places(const struct loader *loader)
+{
+	return loader->command_places;
 }
 
 const struct route_paths *loader_paths(const struct loader *loader, uint32_t service)

@@ -159,6 +159,14 @@ const struct service_statuses *loader_statuses(const struct loader *loader, uint
 /* Return the counts of @row, whose name is loader_route(); NULL without config.route_rows. */
 const struct service_route *loader_route_row(const struct loader *loader, uint32_t copy,
 					     uint32_t service, uint32_t row);
+/* Return the row of each command by its id, for commands_rows(). NULL without config.command_rows. */
+const uint64_t *loader_command_places(const struct loader *loader);
+/* Return the counts of @row. Not without config.command_rows. */
+const struct service_route *loader_command_row(const struct loader *loader, uint32_t copy,
+					       uint32_t service, uint32_t row);
+/* NULL without config.command_rows. */
+const struct service_unnamed *loader_unnamed(const struct loader *loader, uint32_t copy,
+					     uint32_t service);
 /* NULL without config.propose. */
 const struct route_paths *loader_paths(const struct loader *loader, uint32_t service);
 /* Return the text of the route that has @row; NULL: it is that of others. */

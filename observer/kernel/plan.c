@@ -22,7 +22,7 @@
 
 /* This program and ARRIVAL_HTTP are the only ones for arrivals that also see a listener's queue grow. */
 #define ARRIVAL_READY "exchange_ready"
-/* Programs that also follow the streams of HTTP/2. */
+/* Programs that also follow the streams of HTTP/2, and commands. */
 #define ARRIVAL_HTTP "exchange_ready_http"
 #define READ_HTTP    "exchange_recv_http"
 #define WRITE_HTTP   "exchange_send_http"
@@ -33,15 +33,15 @@ static const struct candidate candidates[] = {
 	{QUESTION_CONNECTIONS, "conn_state", "tp_btf/inet_sock_set_state", USE_ALWAYS, NULL},
 	{QUESTION_RESETS, "conn_reset", "tp_btf/tcp_receive_reset", USE_ALWAYS, NULL},
 	{QUESTION_RETRANSMITS, "conn_retransmit", "tp_btf/tcp_retransmit_skb", USE_ALWAYS, NULL},
-	{QUESTION_ARRIVAL, ARRIVAL_HTTP, "tp_btf/sk_data_ready", USE_HTTP, NULL},
+	{QUESTION_ARRIVAL, ARRIVAL_HTTP, "tp_btf/sk_data_ready", USE_INSIDE, NULL},
 	{QUESTION_ARRIVAL, ARRIVAL_READY, "tp_btf/sk_data_ready", USE_ALWAYS, NULL},
 	{QUESTION_ARRIVAL, "exchange_segment", "tp_btf/tcp_probe", USE_ALWAYS, NULL},
-	{QUESTION_READ, READ_HTTP, "tp_btf/sock_recv_length", USE_HTTP, NULL},
+	{QUESTION_READ, READ_HTTP, "tp_btf/sock_recv_length", USE_INSIDE, NULL},
 	{QUESTION_READ, "exchange_recv", "tp_btf/sock_recv_length", USE_ALWAYS, NULL},
 	{QUESTION_READ, "exchange_recvmsg", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
 	{QUESTION_READ, "exchange_recvmsg_nonblock", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
 	{QUESTION_READ, "exchange_recvmsg_plain", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
-	{QUESTION_WRITE, WRITE_HTTP, "tp_btf/sock_send_length", USE_HTTP, NULL},
+	{QUESTION_WRITE, WRITE_HTTP, "tp_btf/sock_send_length", USE_INSIDE, NULL},
 	{QUESTION_WRITE, "exchange_send", "tp_btf/sock_send_length", USE_ALWAYS, NULL},
 	{QUESTION_WRITE, "exchange_sendpage", "fexit/tcp_sendmsg+tcp_sendpage", USE_ALWAYS,
 	 "exchange_sendmsg"},
@@ -50,6 +50,7 @@ static const struct candidate candidates[] = {
 	 "exchange_sendmsg_steps"},
 	{QUESTION_WRITE, "exchange_sendmsg_steps", "fexit/tcp_sendmsg", USE_ALWAYS, NULL},
 	{QUESTION_HTTP, "streams_state", "tp_btf/inet_sock_set_state", USE_HTTP, NULL},
+	{QUESTION_COMMANDS, "commands_state", "tp_btf/inet_sock_set_state", USE_COMMANDS, NULL},
 	{QUESTION_TLS, "clear_enter", "uprobe/SSL_read+SSL_write", USE_TLS, "clear_return"},
 	{QUESTION_TLS_SOCKET, "clear_received", "tp_btf/sock_recv_length+inet_sock_set_state",
 	 USE_TLS, "clear_state"},
@@ -112,6 +113,8 @@ static const struct {
 			    "exchanges, socket_queue, receive, service, respond"},
 	[QUESTION_HTTP] = {"When do connections end that have open streams of HTTP/2?",
 			   "HTTP/2: streams as exchanges"},
+	[QUESTION_COMMANDS] = {"When do connections end that have open commands?",
+			       "--protocol: commands as exchanges"},
 	[QUESTION_TLS] = {"Which text do calls of OpenSSL carry?",
 			  "TLS: statuses, routes, streams of HTTP/2"},
 	[QUESTION_TLS_SOCKET] = {"Which connection is such a call for?",
@@ -212,8 +215,12 @@ static bool usable(const struct candidate *candidate, const struct plan_wish *wi
 		return wish->transmit;
 	case USE_CPU:
 		return wish->cpu;
+	case USE_INSIDE:
+		return wish->http || wish->commands;
 	case USE_HTTP:
 		return wish->http;
+	case USE_COMMANDS:
+		return wish->commands;
 	case USE_TLS:
 		return wish->tls;
 	case USE_UDP:
@@ -506,6 +513,7 @@ int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
 		.cpu = wish->cpu || wish->everything,
 		.http = wish->http || wish->everything,
 		.tls = wish->tls || wish->everything,
+		.commands = wish->commands || wish->everything,
 	};
 	for (size_t i = 0; i < PLAN_ROWS; i++)
 		ret_plan->rows[i].candidate = &candidates[i];
@@ -638,19 +646,29 @@ static const char *refused(const struct plan *plan, const char *name)
 	return "another hook is preferred";
 }
 
-const char *plan_missing_http(const struct plan *plan)
+/* Return why connections cannot be looked into, and their end be seen by @question. */
+static const char *missing_inside(const struct plan *plan, enum question question)
 {
 	static const char *const programs[] = {ARRIVAL_HTTP, READ_HTTP, WRITE_HTTP};
 
-	if (!plan->http)
-		return "not asked for: --http";
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		const char *reason = refused(plan, programs[i]);
 
 		if (reason)
 			return reason;
 	}
-	return missing(plan, NEEDS_EXCHANGE | 1U << QUESTION_HTTP);
+	return missing(plan, NEEDS_EXCHANGE | 1U << question);
+}
+
+const char *plan_missing_http(const struct plan *plan)
+{
+	return plan->http ? missing_inside(plan, QUESTION_HTTP) : "not asked for: --http";
+}
+
+const char *plan_missing_commands(const struct plan *plan)
+{
+	return plan->commands ? missing_inside(plan, QUESTION_COMMANDS)
+			      : "not asked for: --protocol";
 }
 
 const char *plan_missing_tls(const struct plan *plan)
@@ -668,6 +686,6 @@ size_t plan_working(const struct plan *plan)
 
 	for (size_t i = 0; i < PLAN_ROWS; i++)
 		working += plan->rows[i].chosen && (plan->rows[i].candidate->use == USE_ALWAYS ||
-						    plan->rows[i].candidate->use == USE_HTTP);
+						    plan->rows[i].candidate->use == USE_INSIDE);
 	return working;
 }

@@ -23,6 +23,7 @@ enum question {
 	QUESTION_READ,	       /* when did the server read it? */
 	QUESTION_WRITE,	       /* when did the server write the response? */
 	QUESTION_HTTP,	       /* when do connections with streams of HTTP/2 end? */
+	QUESTION_COMMANDS,     /* when do connections with open commands end? */
 	QUESTION_TLS,	       /* which text do calls of OpenSSL carry? */
 	QUESTION_TLS_SOCKET,   /* which connection is such a call for? */
 	QUESTION_ACCEPT,       /* when did accept() return? */
@@ -45,7 +46,9 @@ enum candidate_use {
 	USE_TRANSMIT,	     /* with --transmit */
 	USE_TRANSMIT_STAMPS, /* likewise, and with the cgroup of the services */
 	USE_CPU,	     /* with --cpu */
+	USE_INSIDE,	     /* with --http or --protocol */
 	USE_HTTP,	     /* with --http */
+	USE_COMMANDS,	     /* with --protocol */
 	USE_TLS,	     /* with --tls */
 	USE_UDP,	     /* with a UDP service */
 };
@@ -66,7 +69,7 @@ struct plan_row {
 	uint32_t verified; /* instructions that the verifier went through; 0: it did not say */
 };
 
-#define PLAN_ROWS 35
+#define PLAN_ROWS 36
 
 struct plan {
 	struct plan_row rows[PLAN_ROWS];
@@ -74,6 +77,7 @@ struct plan {
 	bool cpu;      /* likewise */
 	bool http;     /* likewise */
 	bool tls;      /* likewise */
+	bool commands; /* likewise */
 };
 
 struct plan_wish {
@@ -83,6 +87,7 @@ struct plan_wish {
 	bool cpu;
 	bool http;
 	bool tls;
+	bool commands;
 	bool shared;		   /* CPUs share copies of slots (bpf/copies.h) */
 	int cgroup_fd;		   /* the cgroup of the services' sockets; -1: not known */
 	const char *cgroup_reason; /* why not */
@@ -144,12 +149,15 @@ const char *plan_missing_cpu(const struct plan *plan, bool udp);
 /* Return why streams of HTTP/2 cannot be observed; NULL if they can. */
 const char *plan_missing_http(const struct plan *plan);
 
+/* Return why commands cannot be followed; NULL if they can. */
+const char *plan_missing_commands(const struct plan *plan);
+
 /* Return why the plain text of TLS cannot be looked into; NULL if it can. */
 const char *plan_missing_tls(const struct plan *plan);
 
 /*
- * Return how many chosen candidates are not optional. Candidates of --http count, because they replace others that
- * are not optional.
+ * Return how many chosen candidates are not optional. Those of --http and --protocol count that replace
+ * others, which are not optional.
  */
 size_t plan_working(const struct plan *plan);
 

@@ -104,6 +104,9 @@ int loader_rehearse(struct loader_trial *trials, size_t count,
 		.route_rows = 1,
 		.tls = 1,
 		.propose = 1,
+		.command_count = 1,
+		.command_rows = COMMAND_ROWS,
+		.command_ports = {{.port = 1, .protocol = COMMAND_RESP}},
 	};
 	struct sojourn_bpf *skel = NULL;
 	int r = loader_skeleton_open(&config, &skel);

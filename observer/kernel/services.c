@@ -182,6 +182,7 @@ static void find_used(const struct services *services, bool *used)
 static void empty_slot(struct services *services, size_t slot, uint32_t number)
 {
 	size_t rows = services->skel->rodata->config.route_rows;
+	size_t commands = services->skel->rodata->config.command_rows;
 
 	memset(services->slots[slot].counters, 0,
 	       sizeof(*services->slots) - offsetof(struct service_slot, counters));
@@ -193,6 +194,11 @@ static void empty_slot(struct services *services, size_t slot, uint32_t number)
 		memset(&services->statuses[slot], 0, sizeof(*services->statuses));
 	if (services->routes)
 		memset(&services->routes[slot * rows], 0, rows * sizeof(*services->routes));
+	if (services->commands)
+		memset(&services->commands[slot * commands], 0,
+		       commands * sizeof(*services->commands));
+	if (services->unnamed)
+		memset(&services->unnamed[slot], 0, sizeof(*services->unnamed));
 	set_generation(services, slot, number);
 }
 

@@ -31,9 +31,11 @@ struct services {
 	struct service_statuses *statuses;  /* NULL without config.http */
 	struct service_transmit *transmits; /* NULL without config.transmit_below */
 	struct service_route *routes;	    /* NULL without config.route_rows */
-	struct route_paths *paths;	    /* by index; NULL without config.propose */
-	uint32_t *numbers;		    /* by index: the number of its slots now */
-	uint32_t *ring;			    /* the contents of services_free */
+	struct service_route *commands;	    /* NULL without config.command_rows, as the next */
+	struct service_unnamed *unnamed;
+	struct route_paths *paths; /* by index; NULL without config.propose */
+	uint32_t *numbers;	   /* by index: the number of its slots now */
+	uint32_t *ring;		   /* the contents of services_free */
 	int fence_fd;
 	int fence_inner_fd;
 	uint32_t claims_forgotten; /* see forget_claims() */

@@ -75,6 +75,13 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		{skel->maps.route_rows,
 		 config->route_rows ? config->copies * config->max_services * config->route_rows
 				    : 1},
+		{skel->maps.command_rows,
+		 config->command_rows ? config->copies * config->max_services * config->command_rows
+				      : 1},
+		{skel->maps.commands_without,
+		 config->command_rows ? config->copies * config->max_services : 1},
+		{skel->maps.command_rows_of, config->command_rows ? COMMANDS_MOST : 1},
+		{skel->maps.command_names, config->command_rows ? COMMANDS_MOST : 1},
 		{skel->maps.clear_calls, config->tls ? CLEAR_CALLS : 1},
 		{skel->maps.clear_conns, config->tls ? CLEAR_CONNS : 1},
 		{skel->maps.clear_sockets, config->tls ? CLEAR_CONNS : 1},

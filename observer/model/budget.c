@@ -57,7 +57,7 @@ static uint64_t reading_bytes(const struct observer_config *config)
 	if (!config->http)
 		unwritten += FAILED_HISTOGRAMS;
 	return sizeof(struct run_service) - unwritten * UNWRITTEN +
-	       config->route_rows * sizeof(struct run_route);
+	       (config->route_rows + config->command_rows) * sizeof(struct run_route);
 }
 
 static int all_needs(const struct observer_config *config, struct loader_needs *ret_needs)

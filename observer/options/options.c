@@ -8,6 +8,7 @@
 
 #include "listen.h"
 #include "rows.h"
+#include "kernel/commands.h"
 #include "kernel/plan.h"
 #include "kernel/route.h"
 #include "sinks/http/http.h"
@@ -179,6 +180,27 @@ static const char *set_route(void *target, const char *value)
 	return NULL;
 }
 
+#define PROTOCOLS_MANY "given at most 8 times"
+
+_Static_assert(COMMAND_PORTS == 8, "as the message says");
+
+static const char *set_protocol(void *target, const char *value)
+{
+	struct observe_options *options = target;
+	struct command_port port;
+	const char *error = commands_parse(value, &port);
+
+	if (error)
+		return error;
+	if (options->protocol_count == COMMAND_PORTS)
+		return PROTOCOLS_MANY;
+	for (uint32_t i = 0; i < options->protocol_count; i++)
+		if (options->protocols[i].port == port.port)
+			return "one protocol per port";
+	options->protocols[options->protocol_count++] = port;
+	return NULL;
+}
+
 static const char *set_cgroup(void *cgroup, const char *value)
 {
 	*(const char **)cgroup = value;
@@ -276,6 +298,13 @@ static const struct cli_option observe_rows[] = {
 	 "the "
 	 "query; only prefixes that several of them share are printed. Includes --http.",
 	 CLI_FLAG, AT(propose_routes)},
+	{"protocol", 0, "NAME[:PORT]",
+	 "Look into the services at this port, which speak this protocol in clear: each command is "
+	 "an exchange, also of pipelines, and counted with its stages by name, like --route. "
+	 "redis or valkey (RESP, port 6379), postgresql (5432: simple and extended queries, COPY, "
+	 "logins); may be repeated, up to 8 times. Connections that "
+	 "speak anything else are observed as without, and the report says why.",
+	 CLI_SET, .set = set_protocol},
 	{"tls", 0, NULL,
 	 "Look into TLS of servers that use OpenSSL's library: statuses and routes are known there "
 	 "too, and streams of HTTP/2 and gRPC are exchanges. Probes stop all users of the library "
@@ -438,6 +467,12 @@ int options_check_where(const struct cli_command *command, const struct observe_
 					  "--container and --pod");
 	if (options->all_netns && options->udp)
 		return cli_error(command, "--all-netns: not with UDP ports: give --netns");
+	for (uint32_t i = 0; options->port_count && i < options->protocol_count; i++)
+		if (!has_port(options, options->protocols[i].port, IPPROTO_TCP))
+			return cli_error(command,
+					 "--protocol %s:%u: --port does not name this port",
+					 commands_protocol(options->protocols[i].protocol),
+					 options->protocols[i].port);
 	return 0;
 }
 

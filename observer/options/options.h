@@ -11,6 +11,7 @@
 #include "sinks/otlp/sink.h"
 #include "sinks/http/http.h"
 #include "wire/config.h"
+#include "wire/config.h"
 #include "wire/route.h"
 
 #define OPTIONS_PORTS  64
@@ -56,7 +57,9 @@ struct observe_options {
 	bool tls;
 	const char *routes[ROUTES_MOST]; /* as kernel/route.h parses them */
 	uint32_t route_rows;		 /* one more, for requests of no route; 0: there are none */
-	const char *cgroup;		 /* directory; NULL: not given */
+	struct command_port protocols[COMMAND_PORTS]; /* as kernel/commands.h parses them */
+	uint32_t protocol_count;
+	const char *cgroup; /* directory; NULL: not given */
 	bool run_statistics;
 	uint32_t samples;  /* maximum of sampled exchanges of a service in a period; 0: none */
 	uint32_t ring_kib; /* size of the ring that they come through */

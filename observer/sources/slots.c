@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/commands.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/units.h"
 
@@ -278,30 +279,25 @@ static void read_responses(const struct loader *loader, uint32_t index, struct r
 
 _Static_assert(ROUTE_UNKNOWN_COUNT == (int)RUN_ROUTELESS_COUNT &&
 		       ROUTE_PIPELINED == (int)RUN_ROUTELESS_PIPELINED &&
-		       ROUTE_CLASSES == RUN_STATUS_CLASSES && ROUTES_MOST + 1 == RUN_ROUTES_MOST,
+		       ROUTE_CLASSES == RUN_STATUS_CLASSES && ROUTES_MOST + 1 == RUN_ROUTES_MOST &&
+		       COMMAND_ROWS == RUN_ROUTES_MOST,
 	       "the kernel's routes are the document's");
 
-static void read_route(const struct loader *loader, uint32_t index, uint32_t row,
+/* loader_route_row() or loader_command_row(). */
+typedef const struct service_route *(*row_of)(const struct loader *loader, uint32_t copy,
+					      uint32_t index, uint32_t row);
+
+static void read_times(const struct loader *loader, row_of of, uint32_t index, uint32_t row,
 		       struct run_route *route)
 {
 	uint64_t timed;
 
-	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
-		const struct service_route *part = loader_route_row(loader, copy, index, row);
-
-		for (uint32_t i = 0; i < ROUTE_CLASSES; i++) {
-			uint64_t count = __atomic_load_n(&part->responses[i], __ATOMIC_RELAXED);
-
-			route->status[i] += count;
-			route->count += count;
-		}
-	}
 	for (enum stage stage = STAGE_SOCKET_QUEUE; stage <= STAGE_RESPOND; stage++) {
 		struct histogram sum = {};
 
 		for (uint32_t copy = 0; copy < loader_copies(loader); copy++)
-			add_part(&sum, &loader_route_row(loader, copy, index, row)
-						->stages[stage - ROUTE_STAGE_FIRST]);
+			add_part(&sum,
+				 &of(loader, copy, index, row)->stages[stage - ROUTE_STAGE_FIRST]);
 		count_parts(&sum, run_route_stage(route, stage));
 	}
 	timed = route->service.count;
@@ -311,24 +307,93 @@ static void read_route(const struct loader *loader, uint32_t index, uint32_t row
 	}
 }
 
-int source_slots_routes(const struct loader *loader, uint32_t index, struct run_routes *routes)
+static uint64_t read_responses_of(const struct loader *loader, row_of of, uint32_t index,
+				  uint32_t row, uint32_t place)
 {
-	uint32_t rows = loader_config(loader)->route_rows;
+	uint64_t sum = 0;
 
-	if (!rows)
-		return 0;
+	for (uint32_t copy = 0; copy < loader_copies(loader); copy++)
+		sum += __atomic_load_n(&of(loader, copy, index, row)->responses[place],
+				       __ATOMIC_RELAXED);
+	return sum;
+}
+
+static void read_route(const struct loader *loader, uint32_t index, uint32_t row,
+		       struct run_route *route)
+{
+	for (uint32_t i = 0; i < ROUTE_CLASSES; i++) {
+		route->status[i] = read_responses_of(loader, loader_route_row, index, row, i);
+		route->count += route->status[i];
+	}
+	read_times(loader, loader_route_row, index, row, route);
+}
+
+/* An error counts after its reply: read the errors first, so that they are never more. */
+static void read_command(const struct loader *loader, uint32_t index, uint32_t row,
+			 struct run_route *route)
+{
+	route->errors.known = true;
+	route->errors.value =
+		read_responses_of(loader, loader_command_row, index, row, COMMAND_ERRORS);
+	route->count = read_responses_of(loader, loader_command_row, index, row, COMMAND_REPLIES);
+	read_times(loader, loader_command_row, index, row, route);
+}
+
+/* Make the list of @rows. NULL in @names: the row of others. 0 or -ENOMEM. */
+static int make_list(struct run_routes *routes, const char *const *names, uint32_t rows)
+{
 	routes->list = calloc(rows, sizeof(*routes->list));
 	if (!routes->list)
 		return -ENOMEM;
 	routes->count = rows;
 	for (uint32_t row = 0; row < rows; row++) {
-		const char *text = loader_route(loader, row);
-
-		routes->list[row].route = strdup(text ? text : RUN_ROUTE_OTHER);
+		routes->list[row].route = strdup(names[row] ? names[row] : RUN_ROUTE_OTHER);
 		if (!routes->list[row].route)
 			return -ENOMEM;
-		read_route(loader, index, row, &routes->list[row]);
 	}
+	return 0;
+}
+
+/* Others come first: commands that have not come yet have no row, and get one after all others. */
+static int read_commands(const struct loader *loader, uint32_t index, uint16_t protocol,
+			 struct run_routes *routes)
+{
+	const char *names[COMMAND_ROWS];
+	uint32_t rows = commands_rows(protocol, loader_command_places(loader), names);
+	int r = make_list(routes, names, rows);
+
+	routes->protocol = strdup(commands_protocol(protocol));
+	if (r < 0 || !routes->protocol)
+		return -ENOMEM;
+	for (uint32_t row = 0; row < rows; row++)
+		read_command(loader, index, row, &routes->list[row]);
+	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
+		const struct service_unnamed *unnamed = loader_unnamed(loader, copy, index);
+
+		for (uint32_t i = 0; i < ROUTE_UNKNOWN_COUNT; i++)
+			routes->not_known[i] +=
+				__atomic_load_n(&unnamed->exchanges[i], __ATOMIC_RELAXED);
+	}
+	return 0;
+}
+
+int source_slots_routes(const struct loader *loader, uint32_t index, uint16_t port,
+			struct run_routes *routes)
+{
+	uint32_t rows = loader_config(loader)->route_rows;
+	uint16_t protocol = commands_at(loader_config(loader), port);
+	const char *names[RUN_ROUTES_MOST] = {};
+	int r;
+
+	if (protocol)
+		return read_commands(loader, index, protocol, routes);
+	if (!rows)
+		return 0;
+	for (uint32_t row = 0; row < rows; row++)
+		names[row] = loader_route(loader, row);
+	r = make_list(routes, names, rows);
+	for (uint32_t row = 0; !r && row < rows; row++)
+		read_route(loader, index, row, &routes->list[row]);
 	routes->not_known[RUN_ROUTELESS_UNSEEN] = counter_sum(loader, index, COUNTER_CUT_HTTP);
 	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
 		const struct service_statuses *all = loader_statuses(loader, copy, index);
@@ -337,7 +402,7 @@ int source_slots_routes(const struct loader *loader, uint32_t index, struct run_
 			routes->not_known[i] +=
 				__atomic_load_n(&all->routeless[i], __ATOMIC_RELAXED);
 	}
-	return 0;
+	return r;
 }
 
 static void read_messages(const struct loader *loader, uint32_t index, struct run_service *service)

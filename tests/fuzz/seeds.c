@@ -283,6 +283,13 @@ static const struct {
 	SEED("http2_streams", "\x20HTTP/1.1 400 Bad Request\r\n\r\n"), SEED("http2_streams", "\x01\x00\x40\x01\x00\x00\x00\x00\x00\x01"),
 
 	/* The length of parts, then the length of a header block and its bytes. */
+	SEED("postgres", "\x05" "\0\0\0\x08\x04\xd2\x16\x2f" "\0\0\0\x11\0\3\0\0user\0me\0\0" "p\0\0\0\x08pass" "Q\0\0\0\x06a\0"),
+	SEED("postgres", "\x0b" "P\0\0\0\x08\0\0\0\0" "B\0\0\0\4" "H\0\0\0\4" "S\0\0\0\4" "c\0\0\0\4" "X\0\0\0\4"),
+	SEED("postgres", "\x08" "NR\0\0\0\x08\0\0\0\0" "N\0\0\0\5\0" "Z\0\0\0\5I" "G\0\0\0\7\0\0\0" "C\0\0\0\5\0" "E\0\0\0\5\0" "Z\0\0\0\5I"),
+	SEED("resp", "\x05" "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$2\r\n*1\r\n" "*1\r\n$4\r\nPING\r\n" "ping\r\n" "get a\r\n"),
+	SEED("resp", "\x07" "*3\r\n$6\r\nCLIENT\r\n$5\r\nREPLY\r\n$3\r\nOFF\r\n" "*0\r\n\r\n*-1\r\n"),
+	SEED("resp", "\x04" "*2\r\n:1\r\n*1\r\n$1\r\na\r\n" "+OK\r\n-ERR a\r\n$-1\r\n*-1\r\n" "%1\r\n+a\r\n#t\r\n"),
+	SEED("resp", "\x08" ">2\r\n+a\r\n~1\r\n,1.5\r\n" "|1\r\n+a\r\n_\r\n(12\r\n" "=6\r\ntxt:ab\r\n!3\r\nERR\r\n"),
 	SEED("routes", "\x03\x02\x82\x84" "\x06\x83\x44\x03/ab" "\x02\x83\xbe" "\x03\x20\x82\x84"),
 	SEED("routes", "\xff\x11\x00\x07:method\x03PUT\x84" "\x0a\x82\x40\x84\xb9\x58\xd3\x3f\x02/a" "\x06\x82\x05\x03/a?"),
 	SEED("routes", "\x01\x06\x82\x44\x82\x60\xff\xbe" "\x08\x42\x05" "A-B_C\x85"),

@@ -383,9 +383,9 @@ def test_http(vm):
         {"/": (40, 40), "/none": (0, 0), "other": (0, 0)}
 
 
-# They run on errors, when a server accepts by io_uring, or with --tls; tests/integration covers them.
+# They run on errors, when a server accepts by io_uring, or with --tls or --protocol; tests/integration covers them.
 ELSEWHERE = {"conn_reset", "conn_retransmit", "udp_drop", "accept_uring", "accept_uring_result",
-             "accept_uring_plain", "clear_enter", "clear_received"}
+             "accept_uring_plain", "clear_enter", "clear_received", "commands_state"}
 
 
 def runs(machine):

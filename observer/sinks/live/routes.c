@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The live view's table of one service's routes (--route), on its page of details. */
+/* The live view's table of one service's routes (--route) or commands (--protocol), on its page of details. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +18,15 @@ static void put(int y, int column, const char *text)
 		   SCREEN_RIGHT, text);
 }
 
-static void draw_titles(int y)
+static void draw_titles(bool commands, int y)
 {
-	static const char *const titles[] = {"requests", "req/s", "4xx", "5xx", "p50", "p99"};
+	static const char *const of_routes[] = {"requests", "req/s", "4xx", "5xx", "p50", "p99"};
+	static const char *const of_commands[] = {"requests", "req/s", "", "errors", "p50", "p99"};
+	const char *const *titles = commands ? of_commands : of_routes;
 
-	screen_put(y, 1, NAME_WIDTH, SCREEN_DIM, SCREEN_LEFT, "route; times of service");
-	for (int i = 0; i < (int)ARRAY_SIZE(titles); i++)
+	screen_put(y, 1, NAME_WIDTH, SCREEN_DIM, SCREEN_LEFT,
+		   commands ? "command; times of service" : "route; times of service");
+	for (int i = 0; i < (int)ARRAY_SIZE(of_routes); i++)
 		screen_put(y, 1 + NAME_WIDTH + i * VALUE_WIDTH, VALUE_WIDTH, SCREEN_DIM,
 			   SCREEN_RIGHT, titles[i]);
 }
@@ -40,8 +43,11 @@ static void draw_route(const struct run_route *route, double seconds, int y)
 	put(y, 1,
 	    live_format_count(seconds > 0 ? (double)route->count / seconds : NAN, text,
 			      sizeof(text)));
-	put(y, 2, units_format_count(route->status[4], text, sizeof(text)));
-	put(y, 3, units_format_count(route->status[5], text, sizeof(text)));
+	if (!route->errors.known)
+		put(y, 2, units_format_count(route->status[4], text, sizeof(text)));
+	put(y, 3,
+	    units_format_count(route->errors.known ? route->errors.value : route->status[5], text,
+			       sizeof(text)));
 	put(y, 4, live_format_time(p50, text, sizeof(text)));
 	put(y, 5, live_format_time(p99, text, sizeof(text)));
 }
@@ -54,11 +60,12 @@ static void draw_rest(const struct run_routes *routes, size_t more, int y)
 
 	for (unsigned int i = 0; i < RUN_ROUTELESS_COUNT; i++)
 		unknown += routes->not_known[i];
-	snprintf(count, sizeof(count), "%zu routes more", more);
+	snprintf(count, sizeof(count), "%zu %s more", more,
+		 routes->protocol ? "commands" : "routes");
 	if (more || unknown)
 		screen_line(y, 1, SCREEN_DIM, "%s%s%s%s", more ? count : "",
 			    more && unknown ? " · " : "",
-			    unknown ? "requests whose route is not known: " : "",
+			    unknown ? "requests that are not known: " : "",
 			    unknown ? units_format_count(unknown, text, sizeof(text)) : "");
 }
 
@@ -72,11 +79,12 @@ void live_draw_routes(const struct live_row *row, int y, int lines)
 		if (routes->list[i].count)
 			shown[count++] = &routes->list[i];
 	if (!routes->count)
-		screen_line(y, 1, SCREEN_DIM, "routes: none are counted, see --route");
+		screen_line(y, 1, SCREEN_DIM,
+			    "routes: none are counted, see --route and --protocol");
 	else if (!count)
 		screen_line(y, 1, SCREEN_DIM, "routes: no request in this period");
 	else
-		draw_titles(y);
+		draw_titles(routes->protocol, y);
 	qsort(shown, count, sizeof(*shown), run_route_compare);
 	for (size_t i = 0; i < count && i < rows; i++)
 		draw_route(shown[i], row->seconds, y + 1 + (int)i);

@@ -165,10 +165,12 @@ static void fill_routes(struct run_routes *routes, struct sequence *sequence)
 		route->route = text(i ? "other" : "GET /api/*");
 		route->count = next(sequence);
 		set_counters(route->status, RUN_STATUS_CLASSES, sequence);
+		route->errors = (struct run_number){true, next(sequence)};
 		for (enum stage stage = STAGE_SOCKET_QUEUE; stage <= STAGE_RESPOND; stage++)
 			set_histogram(run_route_stage(route, stage), sequence);
 	}
 	set_counters(routes->not_known, RUN_ROUTELESS_COUNT, sequence);
+	routes->protocol = text("redis");
 }
 
 static void fill_proposed(struct run_proposed *proposed, struct sequence *sequence)

@@ -58,6 +58,7 @@ static void compare_stages(const struct run_stage *a, const struct run_stage *b,
 static void compare_routes(const struct run_routes *a, const struct run_routes *b)
 {
 	assert_int_equal(a->count, b->count);
+	assert_same_text(a->protocol, b->protocol);
 	for (size_t i = 0; i < a->count; i++) {
 		assert_same_text(a->list[i].route, b->list[i].route);
 		ASSERT_SAME(struct run_route, &a->list[i], &b->list[i],
@@ -102,6 +103,7 @@ static void compare_services(const struct run_service *a, const struct run_servi
 		left_.http2.reason = right_.http2.reason = NULL,
 		left_.samples = right_.samples = NULL, left_.processes = right_.processes = NULL,
 		left_.routes.list = right_.routes.list = NULL,
+		left_.routes.protocol = right_.routes.protocol = NULL,
 		left_.proposed.list = right_.proposed.list = NULL,
 		left_.upstreams = right_.upstreams = NULL, left_.calls = right_.calls = NULL,
 		left_.listeners = right_.listeners = NULL, left_.series = right_.series = NULL,
