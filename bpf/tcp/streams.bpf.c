@@ -71,6 +71,18 @@ __noinline int stream_answered(struct service_slot *slot, struct stream *st, __u
 	return 0;
 }
 
+__noinline int stream_insert(struct http2_conn *h, __u32 id)
+{
+	struct stream_entry entry;
+	__u64 key;
+
+	if (!h)
+		return -1;
+	key = stream_key(h, id);
+	entry = h->opening;
+	return bpf_map_update_elem(&streams, &key, &entry, BPF_ANY) ? -1 : 0;
+}
+
 __noinline int stream_reset(struct http2_conn *h, __u32 id, __u32 by, __u32 error)
 {
 	struct stream_entry *found = h ? stream_entry_of(h, id) : NULL;

@@ -295,12 +295,18 @@ static __always_inline __u64 frame_arrival(struct streams_call *call, const stru
 	return way->resumed ? way->begun_arrival_ns : byte_arrival(call, way->begun_seq);
 }
 
+/*
+ * Put the new stream into the map. Return 0 if it has room. Not inline: the map takes values from the stack alone where
+ * h is a parameter (6.1), and the callers' stack has no room.
+ */
+int stream_insert(struct http2_conn *h, __u32 id);
+
 /* The client's HEADERS with a new identifier open a stream. */
 static __always_inline void stream_opens(struct streams_call *call, const struct http2_way *way)
 {
 	struct http2_conn *h = call->h;
 	__u32 id = way->side.stream;
-	__u64 key = stream_key(h, id), arrival_ns = frame_arrival(call, way);
+	__u64 arrival_ns = frame_arrival(call, way);
 	struct stream *st = &h->opening.stream;
 
 	h->opening = (struct stream_entry){};
@@ -329,7 +335,7 @@ static __always_inline void stream_opens(struct streams_call *call, const struct
 	}
 	if (stream_sampled(call, id, st->start_ns))
 		st->flags |= STREAM_SAMPLED;
-	if (bpf_map_update_elem(&streams, &key, &h->opening, BPF_ANY))
+	if (stream_insert(h, id))
 		count_atomic(call->slot, COUNTER_STREAMS_LOST, 1);
 	else
 		__sync_fetch_and_add(&h->open, 1);
