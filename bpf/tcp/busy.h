@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * Find when a write began that waited for room. The write's program runs when the write returns. For a response larger
- * than the socket's buffer the client has taken most of it by then.
+ * than the socket's buffer the client has taken most of it by then. The same wait looks like the end of a response,
+ * and is none.
  *
  * TCP counts, in ticks of the coarse clock, how long it had something to send (tcp_chrono_start(), net/ipv4/tcp.c;
  * since 4.10). The growth of that count since the request was read is the time since the first byte was written.
@@ -61,6 +62,24 @@ static __always_inline __u64 busy_waited(const struct sock *sk, const struct con
 		return 0;
 	waited_ns = clock_before(ticks * config.tick_ns, now);
 	return waited_ns < now - since ? waited_ns : now - since;
+}
+
+/*
+ * Return whether the client's slowness explains why nothing was written since a response's last write. A server that
+ * does not block writes when there is room again: more from before is unsent than fits any socket. A write that blocks
+ * returns late and leaves as much. TCP then had something to send all the time, but for less than the quiet time.
+ */
+static __always_inline bool busy_explains(const struct sock *sk, const struct conn *c, __u32 bytes,
+					  __u64 now)
+{
+	__u32 unsent = TCP_FIELD(sk, write_seq) - TCP_FIELD(sk, snd_nxt);
+
+	if (unsent <= BUSY_LEAST_BYTES)
+		return false;
+	if (unsent > bytes && unsent - bytes > BUSY_LEAST_BYTES)
+		return true;
+	return busy_waited(sk, c, c->first_write_ns, now) + config.quiet_ns >
+	       now - c->first_write_ns;
 }
 
 #endif

@@ -15,6 +15,7 @@
 #define DELAY_HIGH_NS (1 * NSEC_PER_MSEC)
 #define SPAN_LEAST_NS (100 * NSEC_PER_MSEC) /* a shorter span is mostly its start */
 #define DELAYS_LEAST  100		    /* with fewer, one of them is more than 1 % */
+#define DELAY_SHARE   0.1		    /* of the response time: less explains nothing */
 
 #define TEXT 64
 
@@ -84,13 +85,26 @@ static int is_never_idle(const struct run_driver *driver, uint64_t cpu_span_ns, 
 		usable_cpus(driver) > 1 ? "s" : "", waited / time * 100);
 }
 
+/*
+ * Return whether the delay is a part of the response times that counts. Beside a server that stalls for a second, 10 ms
+ * of the driver's own are none.
+ */
+static bool is_considerable(const struct run_driver *driver, double p99)
+{
+	const struct histogram *times = &driver->response_time;
+
+	return p99 >= DELAY_SHARE * (double)histogram_quantile(times, 0.99) ||
+	       histogram_mean(&driver->schedule_delay) >= DELAY_SHARE * histogram_mean(times);
+}
+
 static int is_late(const struct run_driver *driver, uint64_t cpu_span_ns, char **ret_why)
 {
 	uint64_t p99 = histogram_quantile(&driver->schedule_delay, 0.99);
 	char time[TEXT];
 
 	(void)cpu_span_ns;
-	if (p99 < DELAY_HIGH_NS || driver->schedule_delay.count < DELAYS_LEAST)
+	if (p99 < DELAY_HIGH_NS || driver->schedule_delay.count < DELAYS_LEAST ||
+	    !is_considerable(driver, (double)p99))
 		return 0;
 	return asprintf(ret_why,
 			"1 %% of the requests left %s or more after they could have: its loop was "

@@ -12,7 +12,7 @@ void report_tree(const struct page *page, const struct run *run, const struct ru
 /* service.c: "tcp 127.0.0.1:8080 · nginx 812", and @remark unless NULL. */
 void report_identity(const struct page *page, const struct run_service *service,
 		     const char *remark);
-/* Return the time from first to last request, or else the whole period; 0: neither is known. */
+/* Return the time from first to last request, or else, also for few, the whole period; 0: neither is known. */
 uint64_t report_span(const struct run *run, const struct run_service *service);
 /* Return the name shared by all processes of @service, like "nginx", or "the server". */
 void report_server_name(const struct run_service *service, char ret_name[static SHORT_TEXT]);

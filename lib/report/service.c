@@ -45,9 +45,13 @@ void report_identity(const struct page *page, const struct run_service *service,
 	items_end(&items);
 }
 
+/* With fewer, the time from first to last says little: two requests a millisecond apart are no 2,000 per second. */
+#define SPAN_EXCHANGES 30
+
 static bool has_own_span(const struct run_service *service)
 {
-	return service->first_message_ns && service->last_message_ns > service->first_message_ns;
+	return service->exchanges >= SPAN_EXCHANGES && service->first_message_ns &&
+	       service->last_message_ns > service->first_message_ns;
 }
 
 uint64_t report_span(const struct run *run, const struct run_service *service)

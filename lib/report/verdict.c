@@ -64,19 +64,23 @@ static const struct {
 	[CAUSE_RESPOND] = {"respond", "while the response was being written", false,
 			   "it is long or streamed, or the client reads it slowly"},
 	[CAUSE_TRANSMIT] = {"transmit queue", "waiting to leave the server's host", false,
-			    "its network card, or a limit on it, is full"},
+			    "its network card, or a limit on it, is full, or the client or the "
+			    "path takes no more"},
 };
 
 /* The time per cause, and the total. */
 struct account {
 	double spent_ns[CAUSE_COUNT];
 	double total_ns;
+	double share; /* of the requests that decide it */
 };
 
 /* From this share on a part is the answer. */
 #define DOMINANT_SHARE 0.5
 /* Shorter times need no remedy. */
 #define SLOW_NS (1.0 * NSEC_PER_MSEC)
+/* A mean is decided by as many. */
+#define MEAN_SHARE 0.5
 
 static const enum cause stage_causes[STAGE_RESIDENCE_END] = {
 	[STAGE_ACCEPT_QUEUE] = CAUSE_ACCEPT, [STAGE_SOCKET_QUEUE] = CAUSE_SOCKET,
@@ -135,6 +139,26 @@ static bool may_wait(enum cause cause)
 	return cause == CAUSE_SERVICE || cause == CAUSE_BLOCKED || cause == CAUSE_DIVIDED;
 }
 
+/* Return whether as many responses as decide the verdict waited for an ACK that the server's TCP wanted. */
+static bool is_held(const struct run_service *service, enum cause cause, double share)
+{
+	double held = (double)service->nagle_held;
+
+	return held > 0 && held >= share * (double)service->exchanges &&
+	       (cause == CAUSE_NETWORK || cause == CAUSE_TRANSMIT);
+}
+
+static void advise_nodelay(const struct run_service *service, char *ret_text, size_t size)
+{
+	char name[SHORT_TEXT], held[SHORT_TEXT], all[SHORT_TEXT];
+
+	report_server_name(service, name);
+	snprintf(ret_text, size,
+		 "%s held back the end of %s of %s responses until the client's ACK (Nagle); it "
+		 "has to set TCP_NODELAY",
+		 name, page_count(service->nagle_held, held), page_count(service->exchanges, all));
+}
+
 /* Write the server's name and the remedy, or the upstream that most of the service waits for. */
 static void advise(const struct run *run, const struct run_service *service, enum cause cause,
 		   struct report_verdict *verdict, char *ret_text, size_t size)
@@ -176,7 +200,10 @@ static bool conclude(const struct run *run, struct account *account,
 	unite_service(account);
 	cause = largest(account);
 	percent = account->total_ns > 0 ? 100 * account->spent_ns[cause] / account->total_ns : 0;
-	advise(run, service, cause, verdict, advice, sizeof(advice));
+	if (is_held(service, cause, account->share))
+		advise_nodelay(service, advice, sizeof(advice));
+	else
+		advise(run, service, cause, verdict, advice, sizeof(advice));
 	page_share(percent > 100 ? 100 : percent, share);
 	verdict->part = rules[cause].part;
 	verdict->percent = percent > 100 ? 100 : percent;
@@ -244,7 +271,7 @@ static bool judge_tail(const struct run *run, const struct run_service *service,
 		       const struct run_tail *tail, struct report_verdict *verdict)
 {
 	char of[96], name[SHORT_TEXT], above[SHORT_TEXT];
-	struct account account = {0};
+	struct account account = {.share = 1 - tail->per_mille / 1000.0};
 
 	account_tail(run->joined, tail, &account);
 	snprintf(of, sizeof(of), "the slow requests' time (beyond %s, %s)",
@@ -281,7 +308,7 @@ static bool judge_means(const struct run *run, const struct run_service *service
 			struct report_verdict *verdict)
 {
 	char of[96], mean[SHORT_TEXT], words[SHORT_TEXT];
-	struct account account = {0};
+	struct account account = {.share = MEAN_SHARE};
 	struct report_means means;
 	const char *hidden;
 
@@ -369,7 +396,7 @@ bool report_service_verdict(const struct run *run, const struct run_service *ser
 {
 	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
 	char of[96], mean[SHORT_TEXT], words[SHORT_TEXT], count[SHORT_TEXT], all[SHORT_TEXT];
-	struct account account = {0};
+	struct account account = {.share = MEAN_SHARE};
 
 	if (is_multiplexed(service))
 		return unknown(ret_verdict, multiplexed, report_unfollowed(service));

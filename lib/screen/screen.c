@@ -288,6 +288,9 @@ static void put_character(const char *text)
 		addch((chtype)plain_of(text));
 }
 
+/* Ends a text that has no room: without it, a number cut before its unit would look whole. */
+#define CUT "…"
+
 static void put_blanks(int count)
 {
 	for (; count > 0; count--)
@@ -309,10 +312,12 @@ void screen_put(int y, int x, int width, unsigned int style, enum screen_align a
 	if (align == SCREEN_RIGHT)
 		put_blanks(blanks);
 	for (; *text && width > 0; width--) {
-		put_character(text);
-		do
-			text++;
-		while (continues(*text));
+		const char *next = text + 1;
+
+		while (continues(*next))
+			next++;
+		put_character(width == 1 && *next ? CUT : text);
+		text = next;
 	}
 	if (align == SCREEN_LEFT)
 		put_blanks(blanks);

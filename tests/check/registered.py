@@ -12,7 +12,7 @@ import tree
 from tree import Example
 
 PYTHON_SUITES = ("tests/experiment", "tests/fuzz", "tests/integration", "tests/lab", "tests/support", "tests/valgrind",
-                 "tests/vm", "tests/package")  # the last one by tools/package
+                 "tests/vm", "tests/package", "tests/cluster")  # the last two by tools/package and tools/cluster
 RULES = "tests/check"
 LABELS = {"unit", "check", "lab", "kernel"}  # those of tools/check --label
 TARGET = re.compile(r"CMakeFiles/([^/]+)\.dir/")

@@ -239,7 +239,10 @@ static char *format_headroom(const struct live_row *row, char *buffer, size_t si
 	return buffer;
 }
 
-/* At 80 columns, a mark and these widths with a blank between them fill the line exactly. */
+/*
+ * At 80 columns, a mark and these widths with a blank between them fill the line exactly. On a narrower screen columns
+ * are left out, from the right, but the times stay: from 56 columns on they have room.
+ */
 /* clang-format off */
 const struct live_column live_columns[] = {
 	{NULL, "PORT", 6, true, 0, value_port, format_port,
@@ -248,7 +251,7 @@ const struct live_column live_columns[] = {
 	 "who serves it, and how many processes more"},
 	{NULL, "REQ/S", 6, false, 0, value_requests, NULL,
 	 "requests answered per second"},
-	{NULL, "ACC/S", 5, false, 0, value_accepts, NULL,
+	{NULL, "ACC/S", 5, false, 62, value_accepts, NULL,
 	 "connections established per second"},
 	{"SOCKET QUEUE", "p50", 7, false, 0, value_queue_p50, format_queue_p50,
 	 "request readable until read: waiting at the server, median"},
@@ -262,11 +265,11 @@ const struct live_column live_columns[] = {
 	 "requests that wait for an answer now, read or unread"},
 	{NULL, "oldest", 7, false, 94, value_oldest, format_oldest,
 	 "for how long the oldest of them has waited"},
-	{"ACCEPT", "QUEUE", 6, false, 0, value_accept_queue, NULL,
+	{"ACCEPT", "QUEUE", 6, false, 69, value_accept_queue, NULL,
 	 "connections that wait for accept() now"},
-	{"TIME", "WAIT", 5, false, 0, value_time_wait, NULL,
+	{"TIME", "WAIT", 5, false, 75, value_time_wait, NULL,
 	 "TIME_WAIT sockets on the port now"},
-	{NULL, "FDS", 4, false, 0, value_fds, NULL,
+	{NULL, "FDS", 4, false, 80, value_fds, NULL,
 	 "descriptors of the process nearest to its limit"},
 	{NULL, "ROOM", 4, false, 99, value_headroom, format_headroom,
 	 "what is left of accept queue and descriptors, the lower"},

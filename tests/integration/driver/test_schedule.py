@@ -50,6 +50,8 @@ def test_stall_is_seen(start, arrival):
     assert result["arrival"] == arrival
     assert result["rate"] == 5000
     assert "response time" in driver.report
+    # The server's stall is not the driver's fault, even if a busy machine makes the driver late by some milliseconds.
+    assert not result["limited"] or result["limited"]["by"] != "schedule", result["limited"]
 
 
 def test_the_drivers_own_absence_is_its_delay(start, tmp_path):

@@ -11,8 +11,8 @@ import pytest
 
 from support.conditions import needs_program
 from support.documents import load, service
-from support.process import run
-from support.programs import OBSERVER, Doctor, Driver, Lab, Nginx
+from support.process import Process, run
+from support.programs import DRIVER, OBSERVER, Doctor, Driver, Lab, Nginx
 from support.terminal import Terminal
 from ..conftest import open_descriptors, sockets
 
@@ -197,6 +197,19 @@ def test_every_size_and_resizing(start, terminal, columns, lines):
     terminal.resize(80, 24)
     terminal.wait_for(r"REQ/S.*FDS$")
     leave(terminal)
+
+
+@pytest.mark.parametrize("columns", [60, 70])
+def test_no_time_loses_its_unit(start, columns):
+    """On a narrow screen columns are left out, and a cut text ends with an ellipsis. The server takes 2 ms."""
+    lab, terminal = start(Lab("--service", "2ms")), start(Terminal(columns, 14))
+    driver = start(Process([DRIVER, lab.url, "-c", "2", "-d", "60s", "--quiet"]))
+    show(terminal, "--port", lab.port)
+    row = terminal.wait_for(rf"^>{lab.port} .*[1-9].* (\d[\d.]* ms) (\d[\d.]* ms)( +\d+)?$")
+    assert nanoseconds(row[1]) >= 2e6 and nanoseconds(row[2]) >= 2e6
+    terminal.wait_for(r"p pause  q quit$|…$")
+    leave(terminal)
+    driver.stop()
 
 
 WAYS_OUT = {

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """--quiet-time sets what belongs to a response. The test's own server pauses, and its clock measures how long."""
 import json
+import select
 import socket
+import threading
 import time
 
 import pytest
@@ -51,6 +53,68 @@ def test_what_belongs_to_a_response(start, options, pause, trails):
     quiet_ns = {(): 200, ("--quiet-time", "1s"): 1000, ("--quiet-time=50ms",): 50}[options] * MS
     assert entry["quiet_ns"] == quiet_ns
     assert ("responses end with a pause of" in scene.observer.stdout) == bool(options)
+
+
+BODY = b"x" * 8_000_000
+
+
+def write_at_once(connection):
+    connection.sendall(BODY)
+
+
+def write_when_there_is_room(connection):
+    connection.setblocking(False)
+    rest = memoryview(BODY)
+    while rest:
+        select.select([], [connection], [])
+        rest = rest[connection.send(rest[:1 << 20]):]
+    connection.setblocking(True)
+
+
+def read_late(client, size, pause):
+    """The client pauses before it reads, and again after a third."""
+    for part in (size // 3, size - size // 3):
+        time.sleep(pause)
+        client.recv(part, socket.MSG_WAITALL)
+
+
+@pytest.mark.parametrize("write", [write_at_once, write_when_there_is_room])
+@in_quiet
+def test_a_pause_of_the_client_ends_no_response(start, write):
+    """The client does not read for 0.6 s, twice, so the server cannot write. That is no end of its response."""
+    scene = Scene(start)
+    client, connection = scene.connect()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    client.sendall(b"request")
+    connection.recv(100)
+    reader = threading.Thread(target=read_late, args=(client, 4 + len(BODY), 0.6))
+    reader.start()
+    connection.sendall(b"head")
+    began = time.monotonic_ns()
+    write(connection)
+    took = time.monotonic_ns() - began
+    reader.join()
+    entry = scene.end()
+    assert took > 600 * MS and entry["exchanges"] == 1
+    assert entry["losses"].get("trailing", 0) == 0
+    with timing():
+        assert entry["stages"]["respond"]["sum_ns"] == pytest.approx(took, abs=20 * MS)
+
+
+def test_what_follows_a_pause_of_the_server_trails(start):
+    """The server has room and pauses. It then writes more than the client takes."""
+    scene = Scene(start)
+    client, connection = scene.connect()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    client.sendall(b"request")
+    connection.recv(100)
+    connection.sendall(b"answer")
+    time.sleep(0.5)
+    connection.setblocking(False)
+    assert connection.send(BODY) > 65536
+    entry = scene.end()
+    assert (entry["exchanges"], entry["losses"]["trailing"]) == (1, 1)
+    assert entry["stages"]["respond"]["max_ns"] == 0
 
 
 def test_what_waits_for_no_answer(start):

@@ -12,7 +12,7 @@ import pytest
 
 from support.documents import service
 from support.process import run
-from support.programs import OBSERVER, Observer
+from support.programs import OBSERVER, Driver, Observer
 from support.timing import timing
 
 EXCHANGES = 30
@@ -100,3 +100,17 @@ def test_nagle_is_named_where_it_is(start, answer):
                for report in reports)
     with timing():
         assert entry["nagle_held"] == held
+
+
+@pytest.mark.parametrize("options", [(), ("--transmit", "all")], ids=["usual", "transmit"])
+def test_the_verdict_names_who_can_help(start, options):
+    """The network is quick and so is the card. The server can end the client's wait."""
+    with serving(pieces) as port:
+        observer = start(Observer(*options, ports=[port]))
+        driver = Driver(f"http://127.0.0.1:{port}/", count=EXCHANGES, observer=observer)
+    assert driver.result["round_trip"]["p50_ns"] > HELD_S * 1e9
+    verdict = re.sub(r"\s+", " ", driver.report.split("tcp 127.0.0.1")[0])
+    held = service(driver.document, port)["nagle_held"]
+    assert f"held back the end of {held} of {EXCHANGES} responses until the client's ACK (Nagle); it has to set " \
+           "TCP_NODELAY" in verdict
+    assert "is not what is slow" not in verdict and "network card" not in verdict

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import subprocess
+import time
 
 import pytest
 
@@ -13,7 +14,7 @@ from support import documents
 from support.conditions import needs_program
 from support.net import free_port
 from support.process import run
-from support.programs import DRIVER, OBSERVER, Lab, Nginx, Observer
+from support.programs import DRIVER, OBSERVER, Driver, Lab, Nginx, Observer
 from support.timing import in_quiet, timing
 
 LINES = 25
@@ -52,6 +53,20 @@ def test_the_verdict_comes_first(start, lab_options, driver_options, part, said)
         assert re.search(r"(\d+|99\.\d) % of the mean time at the server \((?:19|2\d)[\d.]* ms\) passed " +
                          re.escape(said), flat(alone)), alone
     assert len(alone.splitlines()) < LINES < len(run([OBSERVER, "report", "-v", observer.json]).stdout.splitlines())
+
+
+def test_few_requests_are_no_throughput(start):
+    """Three requests within a moment of a second are at most three per second, not thousands."""
+    nginx = start(Nginx())
+    observer = start(Observer(ports=[nginx.port]))
+    began = time.monotonic()
+    Driver(nginx.url, count=3)
+    time.sleep(1)
+    took = time.monotonic() - began
+    observer.stop()
+    assert nginx.status()["requests"] == 3
+    rate = re.search(r"server throughput ([\d.,]+)/s \(over the whole period\)", flat(observer.stdout))
+    assert rate and float(rate[1]) < 3 / took, observer.stdout
 
 
 @pytest.mark.parametrize("server, said", [

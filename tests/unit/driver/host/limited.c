@@ -75,6 +75,41 @@ static void test_schedule(void **state)
 	free(driver);
 }
 
+/* A server that answers in 100 ms: the driver's 5 ms are not what limits it, its 20 ms may be. */
+static void test_small_delay(void **state)
+{
+	struct run_driver *driver = calloc(1, sizeof(*driver));
+
+	(void)state;
+	assert_non_null(driver);
+	driver->threads = 1;
+	for (unsigned int i = 0; i < 100; i++) {
+		histogram_record(&driver->schedule_delay, i < 90 ? 1000 : 5 * NSEC_PER_MSEC);
+		histogram_record(&driver->response_time, 100 * NSEC_PER_MSEC);
+	}
+	check(driver, NSEC_PER_SEC, NULL);
+	for (unsigned int i = 0; i < 10; i++)
+		histogram_record(&driver->schedule_delay, 20 * NSEC_PER_MSEC);
+	check(driver, NSEC_PER_SEC, "schedule");
+	free(driver);
+}
+
+/* One answer in fifty comes from a server that stalls. The driver's 5 ms are most of the mean of all the others. */
+static void test_delay_of_the_mean(void **state)
+{
+	struct run_driver *driver = calloc(1, sizeof(*driver));
+
+	(void)state;
+	assert_non_null(driver);
+	driver->threads = 1;
+	for (unsigned int i = 0; i < 100; i++) {
+		histogram_record(&driver->schedule_delay, 5 * NSEC_PER_MSEC);
+		histogram_record(&driver->response_time, (i < 98 ? 6 : 100) * NSEC_PER_MSEC);
+	}
+	check(driver, NSEC_PER_SEC, "schedule");
+	free(driver);
+}
+
 static void test_want(void **state)
 {
 	struct run_driver *driver = calloc(1, sizeof(*driver));
@@ -95,6 +130,8 @@ int main(void)
 		cmocka_unit_test(test_cpu),
 		cmocka_unit_test(test_too_short),
 		cmocka_unit_test(test_schedule),
+		cmocka_unit_test(test_small_delay),
+		cmocka_unit_test(test_delay_of_the_mean),
 		cmocka_unit_test(test_want),
 	};
 

@@ -182,6 +182,36 @@ static void the_verdict_divides_service(void **state)
 	}
 }
 
+/* Nagle's algorithm explains slow requests only if at least as many responses waited because of it. */
+static void nagle_is_named_where_it_explains(void **state)
+{
+	static const struct {
+		uint64_t held, exchanges;
+		const char *said;
+	} cases[] = {
+		{0, 1000, "in the network and the client: nginx is not what is slow"},
+		{1, 1000, "in the network and the client: nginx is not what is slow"},
+		{500, 1000, "held back the end of 500 of 1,000 responses until the client's ACK"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct report_options options = {.width = 300};
+		autorun struct run *run = support_sampled_run();
+		struct run_samples *seen = run->services[0].samples;
+		autofree char *text = NULL;
+
+		for (size_t k = 0; k < seen->count; k++)
+			seen->samples[k].stage_ns[STAGE_SERVICE] = 0;
+		run->services[0].exchanges = cases[i].exchanges;
+		run->services[0].nagle_held = cases[i].held;
+		assert_int_equal(join_run(run, 0), 0);
+		text = support_render_as(run, &options);
+		if (!strstr(text, cases[i].said))
+			fail_msg("no \"%s\" in\n%s", cases[i].said, text);
+	}
+}
+
 static void the_driver_as_the_limit_is_no_verdict(void **state)
 {
 	struct report_options options = {.width = 100};
@@ -206,6 +236,7 @@ int main(void)
 		cmocka_unit_test(different_sets_are_not_divided),
 		cmocka_unit_test(the_verdict_names_who_can_help),
 		cmocka_unit_test(the_verdict_divides_service),
+		cmocka_unit_test(nagle_is_named_where_it_explains),
 		cmocka_unit_test(the_driver_as_the_limit_is_no_verdict),
 	};
 

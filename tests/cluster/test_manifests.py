@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: MIT
+"""The manifests of packaging/container on a cluster. `tools/cluster` runs this.
+
+The truths are the logs of the pods' own nginx, and what Kubernetes says of pods.
+"""
+import contextlib
+import json
+import re
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import pytest
+
+from support import ROOT, http
+from support.process import Process, wait_until
+from support.programs import DRIVER, OBSERVER
+
+from .cluster import NODE, STATE, kubectl, objects
+from .workloads import NATS, changed, container_id, drive, pods, process_of, served, served_by_all
+
+KEPT = {"DAC_READ_SEARCH": 2, "SYS_PTRACE": 19, "SYS_ADMIN": 21, "PERFMON": 38, "BPF": 39}
+pytestmark = pytest.mark.timeout(600)
+
+
+def observer_pod():
+    (pod,) = pods("app=sojourn", "sojourn").values()
+    return pod
+
+
+def assert_counts_agree(observer):
+    """Each request that a pod's log has was counted as that pod's, and no other."""
+    for name in pods("app=web"):
+        wait_until(lambda name=name: observer.counted(name) == served(name), seconds=30, poll_seconds=0.5)
+        assert served(name)
+
+
+def test_the_observer_has_the_privileges_that_are_documented(observer):
+    pod = observer_pod()
+    assert observer and pod["status"]["containerStatuses"][0]["ready"]
+    with open(f"/proc/{process_of(pod)}/status", encoding="ascii") as file:
+        status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+    assert {int(status[name], 16) for name in ("CapEff", "CapPrm")} == {sum(1 << bit for bit in KEPT.values())}
+    assert "0" not in status["Uid"].split() + status["Gid"].split()
+    assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+
+
+def test_its_metrics_take_tls_and_the_token(observer):
+    assert "sojourn_services" in observer.get("/metrics")
+    assert [observer.status("/metrics", token) for token in (None, "wrong")] == [401, 401]
+    with pytest.raises((urllib.error.URLError, ConnectionError)):
+        urllib.request.urlopen(observer.URL.replace("https", "http") + "/metrics", timeout=10)
+
+
+def test_each_pods_requests_are_those_of_its_log(observer, drivers):
+    before = served_by_all()
+    assert drive(drivers[0], "-c", "16", "-n", "5000")["driver"]["status"]["2xx"] == 5000
+    wait_until(lambda: served_by_all() == before + 5000, seconds=30, poll_seconds=0.5)
+    assert_counts_agree(observer)
+
+
+def test_labels_are_kubernetes_own_names(observer, drivers):
+    assert drivers
+    found = {labels["pod"]: labels for labels, _ in observer.samples("sojourn_service_info") if "pod" in labels}
+    for name, pod in pods("app=web").items():
+        labels = found[name]
+        assert (labels["namespace"], labels["container"]) == ("default", "nginx")
+        assert labels["container_id"] == container_id(pod)
+        assert labels["pod_uid"] == pod["metadata"]["uid"]
+        assert labels["pod_uid"] in labels["cgroup"] and labels["port"] == "8080"
+
+
+def test_pods_that_come_again_are_followed(observer, drivers):
+    first = set(pods("app=web"))
+    kubectl("delete", "pod", *first)
+    kubectl("rollout", "status", "deployment/web", "--timeout=120s")
+    wait_until(lambda: len(pods("app=web")) == 2 and not first & set(pods("app=web")), 60, 0.2)
+    assert drive(drivers[0], "-c", "16", "-n", "3000")["driver"]["status"]["2xx"] == 3000
+    wait_until(lambda: served_by_all() == 3000, seconds=30, poll_seconds=0.5)
+    assert_counts_agree(observer)
+
+
+def test_a_container_that_starts_again_is_followed(observer, drivers):
+    name, pod = next(iter(pods("app=web").items()))
+    before, logged = observer.counted(name), served(name)
+    assert before == logged
+    kubectl("exec", name, "--", "sh", "-c", "kill -QUIT 1")
+    wait_until(lambda: pods("app=web").get(name) and container_id(pods("app=web")[name]) != container_id(pod), 60, 0.2)
+    kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
+    drive(drivers[0], "-c", "4", "-n", "1000", url=f"http://{pod['status']['podIP']}:8080/")
+    wait_until(lambda: served(name) == 1000, seconds=30, poll_seconds=0.5)
+    wait_until(lambda: observer.counted(name) == before + 1000, seconds=30, poll_seconds=0.5)
+    of_container = {labels["container_id"] for labels, _ in observer.samples("sojourn_exchanges_total")
+                    if labels.get("pod") == name}
+    assert container_id(pods("app=web")[name]) in of_container
+
+
+def run_job(name, manifest):
+    """Run a job of the namespace `load` to its end; return its log."""
+    kubectl("apply", "-n", "load", "-f", "-", given=manifest)
+    kubectl("wait", "-n", "load", "--for=condition=complete", f"job/{name}", "--timeout=180s", seconds=200)
+    log = kubectl("logs", "-n", "load", f"job/{name}")
+    kubectl("delete", "-n", "load", f"job/{name}")
+    return log
+
+
+def test_the_drivers_job_as_it_is(observer, drivers):
+    """Its warm-up is in the servers' logs, and not in its report."""
+    assert drivers
+    before = served_by_all()
+    report = run_job("sojourn-drive", changed("driver.yaml"))
+    assert "64 connections" in report
+    measured = int(re.search(r"([\d,]+) requests", report)[1].replace(",", ""))
+    assert 0 < measured < served_by_all() - before
+    for name in pods("app=web"):
+        wait_until(lambda name=name: observer.counted(name) >= served(name), seconds=30, poll_seconds=0.5)
+
+
+def test_the_drivers_job_reports_what_the_servers_logged(drivers):
+    assert drivers
+    before = served_by_all()
+    report = run_job("sojourn-drive", changed("driver.yaml", ("-d, 30s, --warmup, 5s", '-n, "20000"')))
+    assert "20,000 requests" in report
+    wait_until(lambda: served_by_all() == before + 20000, seconds=30, poll_seconds=0.5)
+
+
+def fleet(*words):
+    with contextlib.closing(Process([DRIVER, "fleet", *words])) as process:
+        assert process.wait(200) == 0, process.stdout + process.stderr
+        return json.loads(process.stdout)
+
+
+def test_agents_drive_as_one(cluster, drivers):
+    assert drivers
+    kubectl("apply", "-f", "-", given=NATS)
+    kubectl("wait", "--for=condition=Ready", "pod/nats", "--timeout=60s")
+    cluster.name_services()
+    address = objects("service", "nats")["spec"]["clusterIP"]
+    # This node has not four CPUs to give; the namespace is not the server's.
+    kubectl("apply", "-n", "load", "-f", "-", given=changed(
+        "agents.yaml", ("nats://nats:4222", "nats://nats.default.svc:4222"), ('cpu: "1"', "cpu: 50m")))
+    before = served_by_all()
+    document = fleet("--via", f"nats://{address}:4222", "--members", "4", "--gather", "2m", "--",
+                     "http://server.default.svc:8080/", "-c", "16", "--rate", "1000", "-d", "5s", "--quiet", "--json", "-")
+    kubectl("wait", "-n", "load", "--for=condition=complete", "job/sojourn-agents", "--timeout=60s")
+    result = document["driver"]
+    assert result["requests"] == result["status"]["2xx"] == sum(member["requests"] for member in result["members"]) > 0
+    assert {member["host"] for member in result["members"]} == \
+        {pod["metadata"]["name"] for pod in objects("pods", "-n", "load", "-l", "app=sojourn-agents")}
+    assert len(result["members"]) == 4
+    wait_until(lambda: served_by_all() == before + result["requests"], seconds=30, poll_seconds=0.5)
+
+
+def test_a_fleet_by_kubectl_exec(drivers):
+    before = served_by_all()
+    document = fleet("--via", "kubectl exec -n load -i {host} --", "--hosts", ",".join(drivers), "--",
+                     "http://server.default.svc:8080/", "-c", "8", "-n", "4000", "--quiet", "--json", "-")
+    assert document["driver"]["requests"] == document["driver"]["status"]["2xx"] == 4000
+    assert [member["host"] for member in document["driver"]["members"]] == drivers
+    wait_until(lambda: served_by_all() == before + 4000, seconds=30, poll_seconds=0.5)
+
+
+def test_one_pod_on_the_node(start, drivers, tmp_path):
+    """Of load on all pods, the observer of one has its part, and its own too."""
+    name, other = pods("app=web")
+    script = tmp_path / "drive.sh"
+    address = pods("app=web")[name]["status"]["podIP"]
+    script.write_text("".join(f"kubectl exec -n load {drivers[0]} -- sojourn-drive http://{host}:8080/ -c 4 -n {count}\n"
+                              for host, count in (("server.default.svc", 2000), (address, 500))))
+    before = served(name), served(other)
+    observer = start([OBSERVER, "observe", "--pod", f"default/{name}", "--json", tmp_path / "run.json", "--", "sh", "-e", script])
+    assert observer.wait(120) == 0, observer.stdout + observer.stderr
+    wait_until(lambda: served(name) + served(other) == sum(before) + 2500, seconds=30, poll_seconds=0.5)
+    used = [service for service in json.loads((tmp_path / "run.json").read_text())["services"] if service["exchanges"]]
+    assert [(service["pod"], service["pod_namespace"]) for service in used] == [(name, "default")]
+    assert used[0]["exchanges"] == served(name) - before[0] >= 500
+    assert served(other) > before[1]
+
+
+PROMETHEUS = """
+scrape_configs:
+  - job_name: sojourn
+    scrape_interval: 1s
+    honor_labels: true
+    scheme: https
+    tls_config: {{ca_file: {state}/ca.pem}}
+    authorization: {{credentials_file: {state}/secret/token}}
+    static_configs: [{{targets: ["{node}:9180"]}}]
+  - job_name: kube-state-metrics
+    scrape_interval: 1s
+    honor_labels: true
+    static_configs: [{{targets: ["127.0.0.1:8081"]}}]
+"""
+
+
+@pytest.fixture(name="query")
+def query_fixture(start, tmp_path, observer):
+    """Prometheus, which scrapes the observer and kube-state-metrics; query(PromQL): [(labels, value)]"""
+    assert observer
+    (tmp_path / "prometheus.yml").write_text(PROMETHEUS.format(state=STATE, node=NODE))
+    start(["kube-state-metrics", "--kubeconfig", STATE / "admin.json", "--host", "127.0.0.1", "--port", "8081",
+           "--telemetry-host", "127.0.0.1", "--telemetry-port", "8082", "--resources", "pods",
+           "--metric-labels-allowlist", "pods=[app]"])
+    start(["prometheus", "--config.file", tmp_path / "prometheus.yml", "--storage.tsdb.path", tmp_path / "data",
+           "--web.listen-address", "127.0.0.1:9090"])
+
+    def ask(promql):
+        with contextlib.suppress(OSError):
+            text = http.request(f"http://127.0.0.1:9090/api/v1/query?{urllib.parse.urlencode({'query': promql})}")
+            return [(sample["metric"], float(sample["value"][1])) for sample in json.loads(text)["data"]["result"]]
+        return []
+    return ask
+
+
+def documented_queries():
+    page = (ROOT / "docs/kubernetes.md").read_text().split("## Pods in metrics")[1]
+    return [" ".join(block.split()) for block in re.findall(r"(?:^    .*\n)+", page, re.MULTILINE)[:2]]
+
+
+def test_documented_queries_join_with_kube_state_metrics(observer, query, drivers):
+    rate, quantile = documented_queries()
+    assert rate.count("rate(") == rate.count("[1m])") == 1
+    total = rate.replace("rate(sojourn", "sojourn").replace("[1m])", "")
+    wait_until(lambda: query(total) and query(rate) and query(quantile), seconds=60, poll_seconds=0.5)
+    drive(drivers[0], "-c", "8", "-n", "1000")
+    (owner,) = {pod["metadata"]["ownerReferences"][0]["name"] for pod in pods("app=web").values()}
+    wait_until(lambda: ({"label_app": "web"}, sum(map(observer.counted, pods("app=web")))) in query(total), 60, 0.5)
+    assert {"label_app": "web"} in [labels for labels, value in query(rate) if value > 0]
+    assert {"owner_name": owner} in [labels for labels, value in query(quantile) if value > 0]
+
+
+def test_the_kubelets_probes_hold(observer):
+    """It has not restarted the observer, which it asked all the time."""
+    assert observer
+    status = observer_pod()["status"]["containerStatuses"][0]
+    assert status["ready"] and status["restartCount"] == 0
+    events = objects("events", "-n", "sojourn")
+    assert not [event["message"] for event in events if event["reason"] == "Unhealthy"]
+
+
+@pytest.mark.parametrize("token, ready", [(True, True), (False, False)])
+def test_health_as_a_probe_takes_the_token(observer, token, ready):
+    header = [{"name": "Authorization", "value": f"Bearer {observer.TOKEN}"}] if token else []
+    probe = {"httpGet": {"path": "/healthz", "port": 9180, "scheme": "HTTPS", "httpHeaders": header}, "periodSeconds": 1}
+    kubectl("-n", "sojourn", "patch", "daemonset", "sojourn", "--type=json", "-p", json.dumps(
+        [{"op": "add", "path": "/spec/template/spec/containers/0/readinessProbe", "value": probe}]))
+    if ready:
+        kubectl("-n", "sojourn", "rollout", "status", "daemonset/sojourn", "--timeout=120s", seconds=150)
+    else:
+        wait_until(lambda: any("statuscode: 401" in event["message"] for event in objects("events", "-n", "sojourn")),
+                   seconds=120, poll_seconds=0.5)
+        assert not observer_pod()["status"]["containerStatuses"][0]["ready"]
