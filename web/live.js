@@ -447,6 +447,10 @@ function drawStatuses(service) {
 	const named = Object.entries(grpc.status).filter(([, n]) => n).sort((a, b) => b[1] - a[1]);
 	detail.statuses.append(table(["status of gRPC", "responses", "share"],
 		named.map(([name, n]) => [name.replaceAll("_", " "), count(n), percent(n / grpc.count)])));
+	const kinds = Object.entries(grpc.kinds).filter(([, n]) => n);
+	detail.statuses.append(table(["calls of gRPC", "number", "share"],
+		kinds.map(([name, n]) => [name.replaceAll("_", " "), count(n), percent(n / grpc.count)])),
+		element("p", {}, `Messages of gRPC: in ${count(grpc.messages_in)}, out ${count(grpc.messages_out)}`));
 }
 
 // List the routes in the same way (--route), or the commands (--protocol).

@@ -397,11 +397,16 @@ function addFailed(node, run, service, of, failed) {
 
 // The same for gRPC.
 function grpcTable(run, service, i) {
-	const {count: all, status, service_failed: failed} = service.grpc;
+	const {count: all, status, kinds, service_failed: failed} = service.grpc;
 	const names = Object.keys(status).filter((name) => status[name]).sort((a, b) => status[b] - status[a]);
 	const node = element("div", {}, table(["status of gRPC", "responses", "share"], names.map((name) => [
 		element("td", {class: "text"}, title(run, `${serviceName(service)} · ${name.replaceAll("_", " ")}`)),
 		cell(count(status[name]), path(run, `services.${i}.grpc.status.${name}`), status[name]), percent(status[name] / all)])));
+	node.append(table(["calls of gRPC", "number", "share"], Object.keys(kinds).filter((name) => kinds[name]).map((name) => [
+		element("td", {class: "text"}, title(run, `${serviceName(service)} · ${name.replaceAll("_", " ")}`)),
+		cell(count(kinds[name]), path(run, `services.${i}.grpc.kinds.${name}`), kinds[name]), percent(kinds[name] / all)])));
+	node.append(table(["messages of gRPC", "in", "out"], [[element("td", {class: "text"}, title(run, serviceName(service))),
+		...["in", "out"].map((way) => cell(count(service.grpc[`messages_${way}`]), path(run, `services.${i}.grpc.messages_${way}`), service.grpc[`messages_${way}`]))]]));
 	addFailed(node, run, service, "failed gRPC", failed);
 	return node;
 }

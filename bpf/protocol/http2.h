@@ -59,6 +59,7 @@ struct http2_side {
 	__u32 block; /* the stream whose header block continues: only CONTINUATION may follow; 0: none */
 	__u32 payload; /* bytes of this frame's payload */
 	__u32 taken;   /* bytes of it that the latest step has taken, after those in the field */
+	__u32 data;    /* of DATA: bytes still to come that are no padding */
 	__u8 type;     /* of this frame */
 	__u8 flags;
 	__u8 have;	/* bytes of the field that were gathered */
@@ -109,6 +110,8 @@ static inline __attribute__((always_inline)) __u32 http2_seen(const struct http2
 		return 4;
 	case HTTP2_GOAWAY:
 		return 8;
+	case HTTP2_DATA:
+		return s->flags & HTTP2_PADDED && s->payload;
 	default:
 		return 0;
 	}
@@ -160,6 +163,33 @@ static inline __attribute__((always_inline)) void http2_block(struct http2_side 
 	s->block = s->flags & HTTP2_END_HEADERS ? 0 : s->stream;
 }
 
+static inline __attribute__((always_inline)) __u32 http2_padding(const struct http2_side *s)
+{
+	return s->flags & HTTP2_PADDED ? s->field[HTTP2_HEADER] : 0;
+}
+
+/* Return whether the padding of DATA fits into it (RFC 9113, 6.1). */
+static inline __attribute__((always_inline)) int http2_data(struct http2_side *s)
+{
+	__u32 padding = http2_padding(s);
+
+	if (s->type != HTTP2_DATA)
+		return 1;
+	if (s->left < padding || (s->flags & HTTP2_PADDED && !s->payload))
+		return 0;
+	s->data = s->left - padding;
+	return 1;
+}
+
+/* After a step in DATA: return how many of the bytes that it has taken are no padding. These come first. */
+static inline __attribute__((always_inline)) __u32 http2_data_part(struct http2_side *s)
+{
+	__u32 count = s->taken < s->data ? s->taken : s->data;
+
+	s->data -= count;
+	return count;
+}
+
 /* The field is complete: the header, or the bytes wanted after the header. */
 static inline __attribute__((always_inline)) __u32 http2_header(struct http2_side *s)
 {
@@ -178,7 +208,7 @@ static inline __attribute__((always_inline)) __u32 http2_header(struct http2_sid
 	}
 	s->left -= s->want - HTTP2_HEADER;
 	http2_block(s);
-	return HTTP2_BEGINS;
+	return http2_data(s) ? HTTP2_BEGINS : HTTP2_WRONG;
 }
 
 /* After HTTP2_ENDS: return whether that frame was the last of its stream in this direction. */
@@ -246,11 +276,6 @@ static inline __attribute__((always_inline)) int http2_is_block(const struct htt
 {
 	return s->type == HTTP2_HEADERS || s->type == HTTP2_PUSH_PROMISE ||
 	       s->type == HTTP2_CONTINUATION;
-}
-
-static inline __attribute__((always_inline)) __u32 http2_padding(const struct http2_side *s)
-{
-	return s->flags & HTTP2_PADDED ? s->field[HTTP2_HEADER] : 0;
 }
 
 /* After HTTP2_BEGINS of the server's HEADERS: return their status. */

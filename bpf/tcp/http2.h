@@ -57,6 +57,7 @@ struct http2_conn {
 	__u32 last;    /* with HTTP2_LEAVING: streams above are not served */
 	__u32 flags;   /* enum http2_flag */
 	__u32 pad;
+	struct stream_entry opening; /* the latest stream, while it is made */
 };
 
 /* Of a connection in clear text. In TLS the arrivals are not kept by sequence numbers (clear.h). */
@@ -77,7 +78,7 @@ struct streams_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set before load */
 	__type(key, __u64);
-	__type(value, struct stream);
+	__type(value, struct stream_entry);
 };
 
 extern struct http2_conns_map http2_conns SEC(".maps");

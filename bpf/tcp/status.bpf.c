@@ -4,6 +4,7 @@
 
 #include "bytes.h"
 #include "clear.h"
+#include "grpc.h"
 #include "slot.h"
 #include "state.h"
 
@@ -121,16 +122,19 @@ static __noinline int block_frame_ended(struct http2_conn *h, __u32 status)
 {
 	const struct hpack_table *fields = &h->fields;
 	__u64 key = (__u64)h->number << 32 | h->out.side.stream;
+	struct stream_entry *entry;
 	struct stream *st;
 
 	if (!http2_block_is_over(&h->out.side, fields))
 		return status;
-	st = bpf_map_lookup_elem(&streams, &key);
-	if (!st)
+	entry = bpf_map_lookup_elem(&streams, &key);
+	if (!entry)
 		return status;
+	st = &entry->stream;
 	if (fields->said & HPACK_SAID_GRPC) {
 		st->flags |= STREAM_GRPC;
 		h->flags |= HTTP2_GRPC;
+		grpc_begins(h->service, entry);
 	}
 	if (http2_is_obscure(fields))
 		st->flags |= STREAM_OBSCURE;
@@ -202,6 +206,19 @@ static __always_inline __u32 status_grpc(__u32 said, __u32 stream, __u32 conn)
 	return conn & HTTP2_GIVEN_UP ? GRPC_NOT_KNOWN : GRPC_MISSING;
 }
 
+/* Then it is a call, of some kind. */
+static __always_inline void status_kind(struct service_statuses *all, __u32 status, __u32 stream,
+					__u32 conn)
+{
+	__u32 kind = GRPC_KIND_NOT_KNOWN;
+
+	if (stream & STREAM_GRPC && !(conn & HTTP2_GIVEN_UP) && status != GRPC_NOT_KNOWN)
+		kind = grpc_kind_of(stream, !status);
+	barrier_var(kind);
+	if (kind < GRPC_KIND_COUNT)
+		COPY_ADD(all->kinds[kind], 1);
+}
+
 __noinline int status_ended(__u32 service, __u32 said, __u32 stream, __u32 conn, __u64 service_ns)
 {
 	__u32 index = copy_of(service);
@@ -212,6 +229,7 @@ __noinline int status_ended(__u32 service, __u32 said, __u32 stream, __u32 conn,
 	if (!all || status >= GRPC_COUNT || !slot_of(service))
 		return 0;
 	COPY_ADD(all->grpc[status], 1);
+	status_kind(all, status, stream, conn);
 	if (status && status <= GRPC_OTHER && service_ns != STATUS_UNTIMED)
 		stage_add(&all->failed[STATUS_FAILED_GRPC], service_ns);
 	return 0;

@@ -44,7 +44,7 @@ int status_in_block(struct http2_conn *h, __u32 said, __u64 end);
 
 /*
  * The response of a stream has ended. If it is of gRPC, count its status. @said: the stream's grpc;
- * @stream, @conn: flags of both. A pointer would need the stream on the caller's stack.
+ * @stream: its flags and grpc_shape(); @conn: flags. A pointer would need the stream on the caller's stack.
  */
 int status_ended(__u32 service, __u32 said, __u32 stream, __u32 conn, __u64 service_ns);
 

@@ -71,6 +71,55 @@ __noinline int stream_answered(struct service_slot *slot, struct stream *st, __u
 	return 0;
 }
 
+__noinline int stream_insert(struct http2_conn *h, __u32 id)
+{
+	struct stream_entry entry;
+	__u64 key;
+
+	if (!h)
+		return -1;
+	key = stream_key(h, id);
+	entry = h->opening;
+	return bpf_map_update_elem(&streams, &key, &entry, BPF_ANY) ? -1 : 0;
+}
+
+__noinline int stream_reset(struct http2_conn *h, __u32 id, __u32 by, __u32 error)
+{
+	struct stream_entry *found = h ? stream_entry_of(h, id) : NULL;
+	struct service_slot *slot;
+	struct stream st;
+
+	if (!found)
+		return 0;
+	stream_copy(&st, found);
+	slot = slot_of(h->service);
+	if (!stream_take(h, id) || !slot)
+		return 0;
+	barrier_var(by); /* as in respond_move() of slot.h */
+	if (by < COUNTER_COUNT)
+		count_atomic(slot, by, 1);
+	if (by == COUNTER_STREAMS_BY_SERVER && error == HTTP2_REFUSED_STREAM)
+		count_atomic(slot, COUNTER_STREAMS_REFUSED, 1);
+	if (st.flags & STREAM_RESPONDING)
+		stream_over(h, &st, id);
+	else
+		stream_abandoned(slot, &st);
+	return 0;
+}
+
+__noinline int stream_done(struct http2_conn *h, __u32 id)
+{
+	struct stream_entry *found = h ? stream_entry_of(h, id) : NULL;
+	struct stream st;
+
+	if (!found)
+		return 0;
+	stream_copy(&st, found);
+	if (stream_take(h, id))
+		stream_over(h, &st, id);
+	return 0;
+}
+
 SEC("?tp_btf/inet_sock_set_state")
 int BPF_PROG(streams_state, const struct sock *sk, int old, int new)
 {

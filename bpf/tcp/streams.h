@@ -20,6 +20,7 @@
 
 #include "arrival.h"
 #include "bytes.h"
+#include "grpc.h"
 #include "http2.h"
 #include "route.h"
 #include "sample.h"
@@ -49,11 +50,25 @@ static __always_inline __u64 stream_key(const struct http2_conn *h, __u32 id)
 	return (__u64)h->number << 32 | id;
 }
 
-static __always_inline struct stream *stream_of(const struct http2_conn *h, __u32 id)
+static __always_inline struct stream_entry *stream_entry_of(const struct http2_conn *h, __u32 id)
 {
 	__u64 key = stream_key(h, id);
 
 	return bpf_map_lookup_elem(&streams, &key);
+}
+
+static __always_inline struct stream *stream_of(const struct http2_conn *h, __u32 id)
+{
+	struct stream_entry *entry = stream_entry_of(h, id);
+
+	return entry ? &entry->stream : NULL;
+}
+
+/* Copy a stream that is over, with the numbers of its messages. */
+static __always_inline void stream_copy(struct stream *ret_st, const struct stream_entry *entry)
+{
+	*ret_st = entry->stream;
+	ret_st->flags |= grpc_shape(entry);
 }
 
 /* Take the stream away. True for exactly one caller, which then has to account for the stream. */
@@ -163,11 +178,12 @@ static __always_inline void stream_abandoned(struct service_slot *slot, const st
 /* End a stream whose connection ends or is given up. @slot: NULL if another service has it now. */
 static __always_inline void stream_cut(struct http2_conn *h, struct service_slot *slot, __u32 id)
 {
-	struct stream *found = stream_of(h, id), st;
+	struct stream_entry *found = stream_entry_of(h, id);
+	struct stream st;
 
 	if (!found)
 		return;
-	st = *found;
+	stream_copy(&st, found);
 	if (!stream_take(h, id) || !slot)
 		return;
 	if (h->flags & HTTP2_GIVEN_UP)
@@ -199,7 +215,7 @@ static long streams_end_step(__u32 i, struct streams_end *end)
  * Find streams of the connection that the first steps missed: long open ones, beside many short
  * ones.
  */
-static long streams_end_any(struct bpf_map *map, __u64 *key, struct stream *st,
+static long streams_end_any(struct bpf_map *map, __u64 *key, struct stream_entry *st,
 			    struct streams_end *end)
 {
 	if (*key >> 32 == end->h->number)
@@ -279,19 +295,27 @@ static __always_inline __u64 frame_arrival(struct streams_call *call, const stru
 	return way->resumed ? way->begun_arrival_ns : byte_arrival(call, way->begun_seq);
 }
 
+/*
+ * Put the new stream into the map. Return 0 if it has room. Not inline: the map takes values from the stack alone where
+ * h is a parameter (6.1), and the callers' stack has no room.
+ */
+int stream_insert(struct http2_conn *h, __u32 id);
+
 /* The client's HEADERS with a new identifier open a stream. */
 static __always_inline void stream_opens(struct streams_call *call, const struct http2_way *way)
 {
 	struct http2_conn *h = call->h;
 	__u32 id = way->side.stream;
-	__u64 key = stream_key(h, id), arrival_ns = frame_arrival(call, way);
-	struct stream st = {
-		.service = h->service,
-		.first_read_ns = way->begun_read_ns,
-		.last_read_ns = call->now,
-		.bytes_in = HTTP2_HEADER + way->side.payload,
-		.route = ROUTE_CUT, /* until its header block is complete */
-	};
+	__u64 arrival_ns = frame_arrival(call, way);
+	struct stream *st = &h->opening.stream;
+
+	h->opening = (struct stream_entry){};
+	st->service = h->service;
+	st->first_read_ns = way->begun_read_ns;
+	st->last_read_ns = call->now;
+	st->bytes_in = HTTP2_HEADER + way->side.payload;
+	st->route = ROUTE_CUT; /* until its header block is complete */
+	h->opening.in.ended = way->side.last;
 
 	h->highest = id;
 	count_atomic(call->slot, COUNTER_STREAMS, 1);
@@ -301,55 +325,45 @@ static __always_inline void stream_opens(struct streams_call *call, const struct
 		return;
 	}
 	if (arrival_ns) {
-		st.start_ns = arrival_ns > call->accepted_ns ? arrival_ns : call->accepted_ns;
-		st.accept_delay_ns = st.start_ns - arrival_ns;
+		st->start_ns = arrival_ns > call->accepted_ns ? arrival_ns : call->accepted_ns;
+		st->accept_delay_ns = st->start_ns - arrival_ns;
 	}
-	if (st.start_ns > st.first_read_ns) {
+	if (st->start_ns > st->first_read_ns) {
 		SLOT_COUNT(call->slot, COUNTER_INCONSISTENT, 1);
-		st.start_ns = 0;
-		st.accept_delay_ns = 0;
+		st->start_ns = 0;
+		st->accept_delay_ns = 0;
 	}
-	if (stream_sampled(call, id, st.start_ns))
-		st.flags |= STREAM_SAMPLED;
-	if (bpf_map_update_elem(&streams, &key, &st, BPF_ANY))
+	if (stream_sampled(call, id, st->start_ns))
+		st->flags |= STREAM_SAMPLED;
+	if (stream_insert(h, id))
 		count_atomic(call->slot, COUNTER_STREAMS_LOST, 1);
 	else
 		__sync_fetch_and_add(&h->open, 1);
 }
 
-/* More of a request; trailers, too. */
+/* More headers of a request: trailers, too. */
 static __always_inline void stream_read(struct streams_call *call, const struct http2_side *s,
 					__u32 bytes)
 {
-	struct stream *st = stream_of(call->h, s->stream);
+	struct stream_entry *entry = stream_entry_of(call->h, s->stream);
+	struct stream *st;
 
-	if (!st)
+	if (!entry)
 		return;
+	st = &entry->stream;
 	bytes_add(&st->bytes_in, bytes);
+	entry->in.ended |= s->last;
 	if (!(st->flags & STREAM_RESPONDING))
 		st->last_read_ns = call->now;
 }
 
-/* Either side has reset a stream. If its response had begun it is still an exchange. */
-static __always_inline void stream_reset(struct streams_call *call, const struct http2_side *s,
-					 enum counter by)
-{
-	struct stream *found = stream_of(call->h, s->stream), st;
-
-	if (!found)
-		return;
-	st = *found;
-	if (!stream_take(call->h, s->stream))
-		return;
-	count_atomic(call->slot, by, 1);
-	if (by == COUNTER_STREAMS_BY_SERVER &&
-	    http2_u32(s->field + HTTP2_HEADER) == HTTP2_REFUSED_STREAM)
-		count_atomic(call->slot, COUNTER_STREAMS_REFUSED, 1);
-	if (st.flags & STREAM_RESPONDING)
-		stream_over(call->h, &st, s->stream);
-	else
-		stream_abandoned(call->slot, &st);
-}
+/*
+ * Either side has reset a stream, with @error. If its response had begun it is still an exchange. Like stream_done() not
+ * inline: the callers' stack has no room for the copy. Both return 0.
+ */
+int stream_reset(struct http2_conn *h, __u32 id, __u32 by, __u32 error);
+/* The server has ended a stream. */
+int stream_done(struct http2_conn *h, __u32 id);
 
 /* A response begins: everything but its own length is known. Return 0. */
 int stream_answered(struct service_slot *slot, struct stream *st, __u64 now);
@@ -382,10 +396,10 @@ static __always_inline void client_frame_begins(struct streams_call *call, struc
 
 	if (s->type == HTTP2_HEADERS && s->stream > call->h->highest)
 		stream_opens(call, way);
-	else if (s->type == HTTP2_HEADERS || s->type == HTTP2_DATA)
+	else if (s->type == HTTP2_HEADERS)
 		stream_read(call, s, HTTP2_HEADER + s->payload);
 	else if (s->type == HTTP2_RST_STREAM)
-		stream_reset(call, s, COUNTER_STREAMS_BY_CLIENT);
+		stream_reset(call->h, s->stream, COUNTER_STREAMS_BY_CLIENT, 0);
 }
 
 /* Count the end of a frame that began in an earlier read: the others are counted already. */
@@ -393,8 +407,7 @@ static __always_inline void client_frame_ends(struct streams_call *call, struct 
 {
 	const struct http2_side *s = &way->side;
 
-	if (way->resumed &&
-	    (s->type == HTTP2_HEADERS || s->type == HTTP2_DATA || s->type == HTTP2_CONTINUATION))
+	if (way->resumed && (s->type == HTTP2_HEADERS || s->type == HTTP2_CONTINUATION))
 		stream_read(call, s, 0);
 }
 
@@ -417,7 +430,8 @@ static __always_inline void server_frame_begins(struct streams_call *call, struc
 	struct stream *st;
 
 	if (s->type == HTTP2_RST_STREAM)
-		stream_reset(call, s, COUNTER_STREAMS_BY_SERVER);
+		stream_reset(call->h, s->stream, COUNTER_STREAMS_BY_SERVER,
+			     http2_u32(s->field + HTTP2_HEADER));
 	else if (s->type == HTTP2_GOAWAY)
 		server_leaves(call, s);
 	if (s->type != HTTP2_HEADERS)
@@ -441,7 +455,7 @@ static __always_inline void server_frame_ends(struct streams_call *call, struct 
 {
 	const struct http2_side *s = &way->side;
 	bool last = http2_is_last(s);
-	struct stream *found, st;
+	struct stream *found;
 
 	if (s->type != HTTP2_DATA && !(last || (way->resumed && s->type == HTTP2_HEADERS)))
 		return;
@@ -453,11 +467,8 @@ static __always_inline void server_frame_ends(struct streams_call *call, struct 
 	if (config.route_rows)
 		route_stream_responding(found, call->h->service, call->now);
 	stream_responding(call, found);
-	if (!last)
-		return;
-	st = *found;
-	if (stream_take(call->h, s->stream))
-		stream_over(call->h, &st, s->stream);
+	if (last)
+		stream_done(call->h, s->stream);
 }
 
 /* ---- the walk ---- */
@@ -526,6 +537,8 @@ static long streams_in_step(__u32 i, struct streams_call *call)
 		return 1;
 	if (said & HTTP2_BEGINS)
 		client_frame_begins(call, way);
+	if (way->side.type == HTTP2_DATA && (said || way->side.taken))
+		grpc_read(call->h, said, way->bytes.at, call->now);
 	if (config.route_rows)
 		route_in_block(call->h, said, way->bytes.at);
 	if (said & HTTP2_ENDS)
@@ -546,6 +559,8 @@ static long streams_out_step(__u32 i, struct streams_call *call)
 	status = status_in_block(call->h, said, way->bytes.at);
 	if (said & HTTP2_BEGINS)
 		server_frame_begins(call, way, status);
+	if (call->h->flags & HTTP2_GRPC && way->side.type == HTTP2_DATA && way->side.taken)
+		grpc_wrote(call->h, way->bytes.at);
 	if (said & HTTP2_ENDS)
 		server_frame_ends(call, way);
 	return 0;
@@ -567,6 +582,7 @@ static __always_inline bool way_begin(struct http2_way *way, __u32 count, __u32 
 	way->begun = true;
 	way->resumed = true;
 	way->rest = 0;
+	way->side.taken = 0;
 	bytes_begin(&way->bytes, count);
 	if (!visible || (!way->bytes.left && !way->bytes.vectors))
 		unseen += count;
@@ -612,8 +628,8 @@ static __always_inline void streams_read(struct streams_call *call, __u32 bytes,
 		return;
 	if (!way_begin(way, bytes, end, visible, &said))
 		call->wrong = true;
-	if (said & HTTP2_ENDS)
-		client_frame_ends(call, way);
+	if (way->side.taken)
+		grpc_read(call->h, said, 0, call->now);
 	streams_walk_read(call);
 }
 
@@ -626,6 +642,8 @@ static __always_inline void streams_write(struct streams_call *call, __u32 bytes
 		return;
 	if (!way_begin(way, bytes, end, true, &said))
 		call->wrong = true;
+	if (call->h->flags & HTTP2_GRPC && way->side.taken)
+		grpc_wrote(call->h, 0);
 	if (said & HTTP2_ENDS)
 		server_frame_ends(call, way);
 	streams_walk_write(call);

@@ -52,6 +52,9 @@ struct run_http2 {
 struct run_grpc {
 	uint64_t count; /* all, those of unknown status included */
 	uint64_t status[RUN_GRPC_COUNT];
+	uint64_t kinds[RUN_GRPC_KIND_COUNT];
+	/* Whole messages so far of all responses that have begun. */
+	uint64_t messages_in, messages_out;
 	struct histogram
 		service_failed; /* `service` of the timed ones with another status than 0 */
 };

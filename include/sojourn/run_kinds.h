@@ -86,6 +86,17 @@ enum run_error {
 #define RUN_GRPC_NOT_KNOWN 19
 #define RUN_GRPC_COUNT	   20
 
+/* Kinds of gRPC's calls, by the messages of both directions. */
+enum run_grpc_kind {
+	RUN_GRPC_UNARY,
+	RUN_GRPC_CLIENT_STREAMING,
+	RUN_GRPC_SERVER_STREAMING,
+	RUN_GRPC_BIDIRECTIONAL,
+	RUN_GRPC_UNDECIDED,	 /* over before it could show whether it streams */
+	RUN_GRPC_KIND_NOT_KNOWN, /* not all messages could be counted */
+	RUN_GRPC_KIND_COUNT
+};
+
 /* Reasons why the route of a request is not known, with --route. */
 enum run_routeless {
 	RUN_ROUTELESS_UNSEEN,	 /* its first bytes were not seen */
@@ -134,6 +145,7 @@ extern const char *const run_loss_names[RUN_LOSS_COUNT];
 extern const char *const run_age_names[RUN_AGE_COUNT];
 extern const char *const run_error_names[RUN_ERROR_COUNT];
 extern const char *const run_grpc_status_names[RUN_GRPC_COUNT];
+extern const char *const run_grpc_kind_names[RUN_GRPC_KIND_COUNT];
 extern const char *const run_routeless_names[RUN_ROUTELESS_COUNT];
 extern const char *const run_routeless_help[RUN_ROUTELESS_COUNT];
 extern const char *const run_datagram_names[RUN_DATAGRAM_COUNT];

@@ -19,6 +19,21 @@
 #define GRPC_NOT_KNOWN 19
 #define GRPC_COUNT     20
 
+/* Kinds of calls, by their messages. */
+enum grpc_kind {
+	GRPC_KIND_UNARY,
+	GRPC_KIND_CLIENT_STREAMING,
+	GRPC_KIND_SERVER_STREAMING,
+	GRPC_KIND_BIDIRECTIONAL,
+	GRPC_KIND_UNDECIDED, /* over before it could show whether it streams */
+	GRPC_KIND_NOT_KNOWN, /* not all messages could be counted */
+	GRPC_KIND_COUNT
+};
+
+/* Directions of messages. */
+#define GRPC_IN	 0
+#define GRPC_OUT 1
+
 /* Classes of failed responses whose service time is counted. */
 enum status_failed {
 	STATUS_FAILED_4XX,
@@ -31,12 +46,15 @@ struct service_statuses {
 	__u64 unknown; /* responses whose status is not known */
 	__u64 counts[STATUS_COUNT];
 	__u64 grpc[GRPC_COUNT];
+	__u64 kinds[GRPC_KIND_COUNT];
+	__u64 messages[2];		      /* of gRPC: GRPC_IN, GRPC_OUT */
 	__u64 routeless[ROUTE_UNKNOWN_COUNT]; /* responses whose request's route is not known */
 	struct stage_histogram failed[STATUS_FAILED_COUNT];
 };
 
 _Static_assert(sizeof(struct service_statuses) ==
-		       8 * (1 + STATUS_COUNT + GRPC_COUNT + ROUTE_UNKNOWN_COUNT) +
+		       8 * (1 + STATUS_COUNT + GRPC_COUNT + GRPC_KIND_COUNT + 2 +
+			    ROUTE_UNKNOWN_COUNT) +
 			       STATUS_FAILED_COUNT * sizeof(struct stage_histogram),
 	       "no padding");
 

@@ -16,6 +16,16 @@ enum stream_flag {
 	STREAM_OBSCURE = 1 << 4,    /* a field of its response is not known */
 };
 
+/* Messages of gRPC in one direction (bpf/protocol/grpc.h). All zeros: none has begun. */
+struct grpc_messages {
+	__u32 count; /* whole ones */
+	__u32 left; /* of the message under way: bytes to come; before, what was read of its length */
+	__u8 have;  /* bytes of its prefix */
+	__u8 lost;  /* where messages begin is not known any more */
+	__u8 ended; /* the client's END_STREAM was read */
+	__u8 pad;
+};
+
 /* CLOCK_MONOTONIC, nanoseconds. */
 struct stream {
 	__u64 start_ns; /* max(arrival, accepted); 0: not timed */
@@ -36,5 +46,17 @@ struct stream {
 };
 
 _Static_assert(sizeof(struct stream) == 6 * 8 + 4 * 4 + 8, "no hidden padding");
+
+/* The value of the map. Only its first part is ever copied to the stack, which has no room for more. */
+struct stream_entry {
+	struct stream stream;
+	struct grpc_messages in;  /* whatever the protocol, until the data shows that it is none */
+	struct grpc_messages out; /* with STREAM_GRPC */
+	__u32 untold;		  /* messages of the client that are in no sum yet */
+	__u32 pad;
+};
+
+_Static_assert(sizeof(struct stream_entry) == sizeof(struct stream) + 2 * 12 + 8,
+	       "no hidden padding");
 
 #endif

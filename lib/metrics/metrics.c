@@ -390,6 +390,30 @@ static void tell_grpc(const struct metrics_output *out, const struct run *run)
 				   run->services[i].grpc.status[k]);
 }
 
+/* Print the kinds of gRPC's calls, and their messages in both directions. */
+static void tell_grpc_calls(const struct metrics_output *out, const struct run *run)
+{
+	static const struct metrics_family calls = {
+		"sojourn_grpc_calls", METRICS_COUNTER, METRICS_ONE,
+		"Calls of gRPC by kind (--http); undecided: over before they showed it."};
+	static const struct metrics_family messages = {
+		"sojourn_grpc_messages", METRICS_COUNTER, METRICS_ONE,
+		"Messages of gRPC that the server read (in) and wrote (out)."};
+
+	out->family(out->context, &calls);
+	for (size_t i = 0; next_exported(run, &i); i++)
+		for (unsigned int k = 0; k < RUN_GRPC_KIND_COUNT; k++)
+			tell_count(out, &run->services[i], NULL, "kind", run_grpc_kind_names[k],
+				   run->services[i].grpc.kinds[k]);
+	out->family(out->context, &messages);
+	for (size_t i = 0; next_exported(run, &i); i++) {
+		const struct run_grpc *grpc = &run->services[i].grpc;
+
+		tell_count(out, &run->services[i], NULL, "direction", "in", grpc->messages_in);
+		tell_count(out, &run->services[i], NULL, "direction", "out", grpc->messages_out);
+	}
+}
+
 /* ---- stages ---- */
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -662,6 +686,7 @@ static void tell_first(const struct metrics_output *out, const struct run *run)
 	tell_info(out, run);
 	tell_statuses(out, run);
 	tell_grpc(out, run);
+	tell_grpc_calls(out, run);
 }
 
 static void tell_last(const struct metrics_output *out, const struct run *run)

@@ -111,6 +111,23 @@ void report_grpc_statuses(const struct page *page, const struct run_grpc *grpc)
 	items_end(&items);
 }
 
+/* Print the kinds of the calls that are over, and the messages of all. */
+void report_grpc_calls(const struct page *page, const struct run_grpc *grpc)
+{
+	char text[SHORT_TEXT];
+	struct items items;
+
+	if (!grpc->count)
+		return;
+	items = items_begin(page, "gRPC calls", LABEL_COLUMNS);
+	for (unsigned int i = 0; i < RUN_GRPC_KIND_COUNT; i++)
+		add_status(&items, page_words(run_grpc_kind_names[i], text), grpc->kinds[i],
+			   grpc->count);
+	items_add(&items, "messages in %s", page_count(grpc->messages_in, text));
+	items_add(&items, "messages out %s", page_count(grpc->messages_out, text));
+	items_end(&items);
+}
+
 void report_http_statuses(const struct page *page, const struct run_responses *responses)
 {
 	struct items items;

@@ -504,6 +504,8 @@ static void report_statuses(const struct page *page, const struct run_service *s
 	/* Routes do not show failed calls: their responses have the status 200. */
 	if (page->tight != TIGHT_MOST || service->grpc.service_failed.count)
 		report_grpc_statuses(page, &service->grpc);
+	if (page->tight != TIGHT_MOST)
+		report_grpc_calls(page, &service->grpc);
 	for (size_t i = 0; i < ARRAY_SIZE(failed) && !page->tight; i++)
 		report_values(page, failed[i].label, failed[i].histogram);
 }

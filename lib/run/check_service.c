@@ -240,8 +240,10 @@ static void statuses_of_grpc(struct checking *checking, const struct run_service
 			     const char *place)
 {
 	const struct run_grpc *grpc = &service->grpc;
-	uint64_t sum = 0, failed = 0;
+	uint64_t sum = 0, failed = 0, kinds = 0;
 
+	for (unsigned int i = 0; i < RUN_GRPC_KIND_COUNT; i++)
+		kinds += grpc->kinds[i];
 	for (unsigned int i = 0; i < RUN_GRPC_COUNT; i++) {
 		sum += grpc->status[i];
 		if (i && i < RUN_GRPC_STATUS_COUNT)
@@ -249,6 +251,9 @@ static void statuses_of_grpc(struct checking *checking, const struct run_service
 	}
 	check_same(checking, place, (struct check_value){"the sum of grpc.status", sum},
 		   (struct check_value){"grpc.count", grpc->count});
+	nearly_same(checking, check_moving(service).exchanges, place,
+		    (struct check_value){"the sum of grpc.kinds", kinds},
+		    (struct check_value){"grpc.count", grpc->count});
 	nearly_at_most(
 		checking, check_moving(service).exchanges, place,
 		(struct check_value){"grpc.service_failed.count", grpc->service_failed.count},

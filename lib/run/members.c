@@ -93,6 +93,10 @@ static const struct run_member grpc_table[] = {
 	COUNT(struct run_grpc, count),
 	{MEMBER(struct run_grpc, COUNTERS, status), .set = "grpc_status",
 	 .names = run_grpc_status_names, .size = RUN_GRPC_COUNT, .counts = true},
+	{MEMBER(struct run_grpc, COUNTERS, kinds), .set = "grpc_kind",
+	 .names = run_grpc_kind_names, .size = RUN_GRPC_KIND_COUNT, .counts = true},
+	COUNT(struct run_grpc, messages_in),
+	COUNT(struct run_grpc, messages_out),
 	{MEMBER(struct run_grpc, HISTOGRAM, service_failed), .counts = true},
 };
 static const struct run_members grpc_members = MEMBERS(struct run_grpc, grpc);

@@ -228,6 +228,16 @@ const char *const run_grpc_status_names[RUN_GRPC_COUNT] = {
 };
 CHECK_LAST(run_grpc_status_names, RUN_GRPC_COUNT, RUN_GRPC_NOT_KNOWN);
 
+const char *const run_grpc_kind_names[RUN_GRPC_KIND_COUNT] = {
+	[RUN_GRPC_UNARY] = "unary",
+	[RUN_GRPC_CLIENT_STREAMING] = "client_streaming",
+	[RUN_GRPC_SERVER_STREAMING] = "server_streaming",
+	[RUN_GRPC_BIDIRECTIONAL] = "bidirectional",
+	[RUN_GRPC_UNDECIDED] = "undecided",
+	[RUN_GRPC_KIND_NOT_KNOWN] = "not_known",
+};
+CHECK_LAST(run_grpc_kind_names, RUN_GRPC_KIND_COUNT, RUN_GRPC_KIND_NOT_KNOWN);
+
 const char *const run_routeless_names[RUN_ROUTELESS_COUNT] = {
 	[RUN_ROUTELESS_UNSEEN] = "unseen",   [RUN_ROUTELESS_TLS] = "tls",
 	[RUN_ROUTELESS_HTTP2] = "http2",     [RUN_ROUTELESS_CUT] = "cut",

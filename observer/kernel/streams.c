@@ -43,7 +43,7 @@ static void add_stream(const struct services *services, struct service_open *ope
 int streams_add(const struct services *services, struct service_open *opens)
 {
 	int fd = bpf_map__fd(services->skel->maps.streams);
-	autofree struct stream *values = calloc(STREAMS_BATCH, sizeof(*values));
+	autofree struct stream_entry *values = calloc(STREAMS_BATCH, sizeof(*values));
 	autofree uint64_t *keys = calloc(STREAMS_BATCH, sizeof(*keys));
 	uint64_t now_ns = clock_now_ns();
 	uint32_t place, count;
@@ -57,8 +57,8 @@ int streams_add(const struct services *services, struct service_open *opens)
 		r = bpf_map_lookup_batch(fd, first ? NULL : &place, &place, keys, values, &count,
 					 NULL);
 		for (uint32_t i = 0; (!r || r == -ENOENT) && i < count; i++) {
-			if (!(values[i].flags & STREAM_RESPONDING))
-				add_stream(services, opens, &values[i], now_ns);
+			if (!(values[i].stream.flags & STREAM_RESPONDING))
+				add_stream(services, opens, &values[i].stream, now_ns);
 		}
 		first = false;
 	}

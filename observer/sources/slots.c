@@ -242,6 +242,11 @@ static void add_statuses(struct run_responses *responses, const struct service_s
 		add_part(&sums[i], &all->failed[i]);
 }
 
+_Static_assert(GRPC_KIND_COUNT == (int)RUN_GRPC_KIND_COUNT &&
+		       GRPC_KIND_UNDECIDED == (int)RUN_GRPC_UNDECIDED &&
+		       GRPC_KIND_NOT_KNOWN == (int)RUN_GRPC_KIND_NOT_KNOWN,
+	       "the kernel's kinds of calls are the document's");
+
 static void add_grpc(struct run_grpc *grpc, const struct service_statuses *all)
 {
 	for (uint32_t i = 0; i < GRPC_COUNT; i++) {
@@ -252,6 +257,10 @@ static void add_grpc(struct run_grpc *grpc, const struct service_statuses *all)
 		grpc->status[i] += count;
 		grpc->count += count;
 	}
+	for (uint32_t i = 0; i < GRPC_KIND_COUNT; i++)
+		grpc->kinds[i] += __atomic_load_n(&all->kinds[i], __ATOMIC_RELAXED);
+	grpc->messages_in += __atomic_load_n(&all->messages[GRPC_IN], __ATOMIC_RELAXED);
+	grpc->messages_out += __atomic_load_n(&all->messages[GRPC_OUT], __ATOMIC_RELAXED);
 }
 
 static void read_responses(const struct loader *loader, uint32_t index, struct run_service *service)

@@ -2,14 +2,16 @@
 /*
  * Any bytes as HTTP/2 frames, through the kernel's own walker: its events must not depend on how
  * they are cut into pieces. The first byte gives the sender and the length of the pieces. A status
- * that needs no dynamic table equals that of nghttp2. Statuses from the dynamic table do not depend
- * on the pieces either.
+ * that needs no dynamic table equals that of nghttp2. Statuses from the dynamic table, and messages of gRPC, do not
+ * depend on the pieces either.
  */
 #include <nghttp2/nghttp2.h>
 #include <stdio.h>
 
 #include "fuzz.h"
 #include "walker.h"
+
+#include "../../bpf/protocol/grpc.h"
 
 /* nghttp2 may refuse the bytes before or after the field; if it accepts them, both agree. */
 static void compare_status(const struct http2_side *s, uint32_t status)
@@ -37,7 +39,20 @@ static void compare_status(const struct http2_side *s, uint32_t status)
 struct walked {
 	uint64_t sum;
 	struct hpack_table fields;
+	struct grpc_messages messages; /* all data as if of one stream */
+	struct http2_side *side;
 };
+
+/* More steps than bytes: then the pieces make no difference. */
+static void add_data(struct walked *walked, const uint8_t *end)
+{
+	uint32_t taken = walked->side->taken, count = http2_data_part(walked->side);
+	uint32_t before = walked->messages.count;
+
+	require(count <= taken);
+	require(grpc_follow(&walked->messages, (uintptr_t)(end - taken), count, 1U << 20) ==
+		walked->messages.count - before);
+}
 
 static void add(void *context, const struct http2_side *s, uint32_t what, const uint8_t *end)
 {
@@ -50,6 +65,8 @@ static void add(void *context, const struct http2_side *s, uint32_t what, const 
 		compare_status(s, http2_status(s, &none));
 	if (http2_is_block(s) && !s->by_client)
 		status = http2_blocks(s, &walked->fields, what, (uintptr_t)end);
+	if (s->type == HTTP2_DATA && s->taken)
+		add_data(walked, end);
 	/* A frame may begin and end in two steps or in one. */
 	if (what & HTTP2_BEGINS)
 		*sum = *sum * 31 + (s->stream ^ (uint64_t)s->payload << 32 ^
@@ -63,11 +80,16 @@ static void add(void *context, const struct http2_side *s, uint32_t what, const 
 static uint64_t in_pieces(const uint8_t *data, size_t size, size_t piece, bool by_client)
 {
 	struct http2_side s = {.by_client = by_client, .settled = 1};
-	struct walked walked = {0};
+	struct walked walked = {.side = &s};
 
 	for (size_t i = 0; i < size; i += piece)
 		if (!walker_feed(&s, data + i, size - i < piece ? size - i : piece, add, &walked))
 			break;
+	walked.sum = walked.sum * 31 + walked.messages.count;
+	walked.sum = walked.sum * 31 + walked.messages.lost;
+	if (!walked.messages.lost)
+		walked.sum = walked.sum * 31 +
+			     (walked.messages.left ^ (uint64_t)walked.messages.have << 32);
 	return (walked.sum * 31 + walked.fields.walk.entered) * 31 + walked.fields.grpc +
 	       (uint64_t)walked.fields.said * 32;
 }

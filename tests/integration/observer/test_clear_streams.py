@@ -100,6 +100,8 @@ def test_grpc_threads_and_the_driver(start, certificate):
     entry = service(observer.summary(), nginx.port)
     assert followed(entry, 500, 4)
     assert {name: count for name, count in entry["grpc"]["status"].items() if count} == {"ok": 300, "not_found": 200}
+    assert {name: count for name, count in entry["grpc"]["kinds"].items() if count} == {"unary": 300, "undecided": 200}
+    assert (entry["grpc"]["messages_in"], entry["grpc"]["messages_out"]) == (500, 300)
     assert {route["route"]: route["count"] for route in entry["routes"]["list"]} == \
         {"/test.Service/Missing": 200, "other": 300}
     entry = service(observer.summary(), threads.port)

@@ -233,6 +233,9 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	set_histogram(&service->responses.service_5xx, sequence);
 	service->grpc.count = next(sequence);
 	set_counters(service->grpc.status, RUN_GRPC_COUNT, sequence);
+	set_counters(service->grpc.kinds, RUN_GRPC_KIND_COUNT, sequence);
+	service->grpc.messages_in = next(sequence);
+	service->grpc.messages_out = next(sequence);
 	set_histogram(&service->grpc.service_failed, sequence);
 	fill_routes(&service->routes, sequence);
 	fill_proposed(&service->proposed, sequence);

@@ -80,7 +80,8 @@ static struct run *sound_run(void)
 	service->responses = (struct run_responses){.count = 1000,
 						    .status = {3, [2] = 990, [4] = 7},
 						    .statuses = {[100] = 990, [304] = 7}};
-	service->grpc = (struct run_grpc){.count = 6, .status = {[0] = 5, [14] = 1}};
+	service->grpc = (struct run_grpc){
+		.count = 6, .status = {[0] = 5, [14] = 1}, .kinds = {5, [RUN_GRPC_UNDECIDED] = 1}};
 	histogram_record(&service->grpc.service_failed, 5);
 	service->routes.list = need(calloc(1, sizeof(*service->routes.list)));
 	service->routes.count = 1;
@@ -125,6 +126,11 @@ static void fail_more(struct run *run)
 static void forget_grpc(struct run *run)
 {
 	SERVICE->grpc.status[0]--;
+}
+
+static void forget_a_kind(struct run *run)
+{
+	SERVICE->grpc.kinds[RUN_GRPC_UNDECIDED]--;
 }
 
 static void fail_more_of_grpc(struct run *run)
@@ -386,6 +392,7 @@ static const struct {
 	{"statuses-add-up", forget_status, "its responses.statuses is 6, must be responses.status.4xx, which is 7"},
 	{"statuses-add-up", answer_more, "responses.count is 1001, must be at most exchanges, which is 1000"},
 	{"statuses-add-up", forget_grpc, "the sum of grpc.status is 5, must be grpc.count, which is 6"},
+	{"statuses-add-up", forget_a_kind, "the sum of grpc.kinds is 5, must be grpc.count, which is 6"},
 	{"statuses-add-up", fail_more_of_grpc, "grpc.service_failed.count is 1, must be at most the failed ones of grpc.status, which is 0"},
 	{"statuses-add-up", fail_more, "responses.service_5xx.count is 1, must be at most responses.status.5xx, which is 0"},
 	{"statuses-add-up", route_more, "the sum of a route's status is 990, must be its count, which is 991"},
