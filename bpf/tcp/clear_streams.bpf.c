@@ -32,19 +32,27 @@ static __always_inline void clear_shows(struct clear_streams *t, struct service_
 
 /* ---- the end ---- */
 
-static __always_inline void clear_streams_free(struct clear_streams *t)
+static __always_inline void clear_streams_free(struct clear_streams *t, const struct clear_key *key)
 {
-	struct clear_key key = t->key;
-
 	clear_shows(t, slot_of(t->conn.service));
 	streams_end(&t->conn);
-	bpf_map_delete_elem(&clear_streams, &key);
+	bpf_map_delete_elem(&clear_streams, key);
+}
+
+static __always_inline void clear_streams_end(struct clear_streams *t, const struct clear_key *key)
+{
+	if (!__sync_fetch_and_or(&t->working, CLEAR_OVER))
+		clear_streams_free(t, key);
 }
 
 __noinline int clear_streams_over(struct clear_streams *t)
 {
-	if (t && !__sync_fetch_and_or(&t->working, CLEAR_OVER))
-		clear_streams_free(t);
+	struct clear_key key;
+
+	if (!t)
+		return 0;
+	key = t->key;
+	clear_streams_end(t, &key);
 	return 0;
 }
 
@@ -58,8 +66,11 @@ static __always_inline void clear_walk_ends(struct clear_streams *t, struct serv
 {
 	if (t->conn.flags & HTTP2_GIVEN_UP)
 		clear_shows(t, slot);
-	if (__sync_fetch_and_and(&t->working, ~CLEAR_WALKING) & CLEAR_OVER)
-		clear_streams_free(t);
+	if (__sync_fetch_and_and(&t->working, ~CLEAR_WALKING) & CLEAR_OVER) {
+		struct clear_key key = t->key;
+
+		clear_streams_free(t, &key);
+	}
 }
 
 __noinline int clear_hides(__u32 service, __u32 counter)
@@ -82,8 +93,9 @@ __noinline int clear_hides(__u32 service, __u32 counter)
 	t->key = key;
 	t->socket = conn->socket;
 	t->hidden = counter;
+	/* Here and not by clear_streams_over(): the stack of all callers together must not exceed 512 bytes. */
 	if (__sync_fetch_and_or(&conn->ends, CLEAR_SHOOK) & CLEAR_CLOSED)
-		clear_streams_over(t);
+		clear_streams_end(t, &key);
 	return 1;
 }
 
