@@ -207,7 +207,7 @@ static __always_inline __u32 written_unseen(const struct sock *sk, const struct 
 {
 	const struct tcp_sock *tp = tcp_of(sk);
 
-	if (!tp || c->phase != CONN_READING || !c->start_ns ||
+	if (!tp || c->phase != CONN_READING || !c->start_ns || c->flags & CONN_CLIENT_FIN ||
 	    c->marks & (MARK_TLS | MARK_OVERLAPPED | MARK_MULTIPLEXED))
 		return 0;
 	return tp->write_seq - c->arrival_write_seq[c->newest & 1];
