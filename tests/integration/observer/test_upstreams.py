@@ -126,7 +126,7 @@ def test_several_upstreams(start):
     assert {row["others"] for row in upstreams(document, front.port).values()} == {0}
     said = pairs(front, observer.stdout)
     assert {port: calls for port, (_, calls) in said.items()} == {port: round(logged[port] / 40, 2) for port in ports}
-    assert said[slow.port][0] > 80
+    assert max(said, key=lambda port: said[port][0]) == slow.port
 
 
 def test_a_front_that_is_slow_itself(start):
