@@ -201,7 +201,8 @@ static __always_inline bool said_goodbye(const struct conn *c)
 /*
  * Return how many bytes of the response are written, though no write has returned. On loopback the client may have read
  * the response and reset the connection before that. Each write that has returned ended CONN_READING, and one between
- * arrival and read makes the request MARK_OVERLAPPED. In TLS the bytes may be an alert.
+ * arrival and read makes the request MARK_OVERLAPPED. In TLS the bytes may be an alert. After the client's FIN nobody
+ * may have been there to read them.
  */
 static __always_inline __u32 written_unseen(const struct sock *sk, const struct conn *c)
 {
