@@ -80,8 +80,9 @@ static inline __attribute__((always_inline)) int postgres_request_ends(struct co
 		return COMMAND_DROPS;
 	case 'X':
 		return COMMAND_LEAVE_TAKEN;
+	default:
+		return 0;
 	}
-	return 0;
 }
 
 /* @count bytes of the message follow. */
@@ -167,8 +168,9 @@ static inline __attribute__((always_inline)) int postgres_asks(struct command_si
 	case 'p':
 	case 'X':
 		return 0;
+	default:
+		return COMMAND_WRONG;
 	}
-	return COMMAND_WRONG;
 }
 
 /* Return whether the length is that of a message: its own 4 bytes count. */
@@ -216,7 +218,7 @@ static inline __attribute__((always_inline)) int postgres_reply_ends(struct comm
 
 static inline __attribute__((always_inline)) int postgres_is_type(__u8 type)
 {
-	static const char types[] = "RSKZTDCI123ntsENAGHWdcVv";
+	static const __u8 types[] = "RSKZTDCI123ntsENAGHWdcVv";
 
 #ifdef __bpf__
 #pragma clang loop unroll(full)

@@ -215,8 +215,9 @@ static inline __attribute__((always_inline)) int resp_type(struct command_side *
 	case '(':
 		resp_next(s, RESP_LINE);
 		return said;
+	default:
+		return COMMAND_WRONG;
 	}
-	return COMMAND_WRONG;
 }
 
 /* The number of a string's bytes, or of the values in a value, is complete. A negative one is no value at all. */
