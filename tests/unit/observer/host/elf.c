@@ -36,11 +36,14 @@ static void places_are_those_of_the_code(void **state)
 {
 	autoclose int fd = open_libc();
 	uint64_t offsets[COUNT];
+	/* Not the next one, which may be a sanitizer's. */
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 
 	(void)state;
+	assert_non_null(libc);
 	assert_int_equal(elf_find_functions(fd, names, COUNT, offsets), 0);
 	for (size_t i = 0; i < COUNT; i++) {
-		const void *code = dlsym(RTLD_NEXT, names[i]);
+		const void *code = dlsym(libc, names[i]);
 		char bytes[32];
 
 		assert_int_equal(!!code, !!offsets[i]);
@@ -50,6 +53,7 @@ static void places_are_those_of_the_code(void **state)
 		assert_memory_equal(bytes, code, sizeof(bytes));
 	}
 	assert_int_equal(offsets[1], 0);
+	dlclose(libc);
 }
 
 /* Return a copy of the C library in memory. */
