@@ -116,9 +116,11 @@ ALSO = {
     "hey": lambda fresh: peer(r"\[200\]\s+(\d+) responses", r"Requests/sec:\s+([\d.]+)", "hey", "-cpus", 1, "-c",
                               CONNECTIONS, "-z", "{seconds}s", *(["-disable-keepalive"] if fresh else ()), "{url}"),
     "vegeta": vegeta,
-    "fortio": lambda fresh: peer(r"Code 200 : (\d+)", r"avg, ([\d.]+) qps", "env", "GOMAXPROCS=1", "fortio", "load",
-                                 "-c", CONNECTIONS, "-qps", 0, "-t", "{seconds}s", "-loglevel", "Error",
-                                 *(["-keepalive=false"] if fresh else ()), "{url}"),
+    # It prints its report on standard error.
+    "fortio": lambda fresh: peer(
+        r"Code 200 : (\d+)", r"avg, ([\d.]+) qps", "sh", "-c",
+        f"GOMAXPROCS=1 exec fortio load -c {CONNECTIONS} -qps 0 -t {{seconds}}s -loglevel Error "
+        f"{'-keepalive=false ' if fresh else ''}{{url}} 2>&1"),
     "k6": k6,
 }
 
