@@ -206,6 +206,12 @@ enum {
 	TCP_NEW_SYN_RECV,
 };
 
+/* Return whether a connection's own side is shut on entering this state: nothing more is written. */
+static inline __attribute__((always_inline)) int tcp_ends_writes(int state)
+{
+	return state == TCP_FIN_WAIT1 || state == TCP_LAST_ACK || state == TCP_CLOSE;
+}
+
 #define PROTO_UDP    17
 #define PROTO_TCP    6
 #define FAMILY_INET  2

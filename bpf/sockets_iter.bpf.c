@@ -296,8 +296,7 @@ static __always_inline void open_commands(struct service_open *o, struct sock_co
 	t = &h->batches[h->done & (COMMANDS_BATCHES - 1)].times;
 	o->read += waiting + h->lost;
 	if (waiting)
-		open_age(o, t->start_ns ? t->start_ns - t->accept_delay_ns : t->first_read_ns,
-			 t->last_read_ns);
+		open_age(o, command_since(t), t->last_read_ns);
 	else if (unread)
 		open_unread(o, c, tp);
 }

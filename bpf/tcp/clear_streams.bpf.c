@@ -106,8 +106,7 @@ int BPF_PROG(clear_state, const struct sock *sk, int old, int new)
 	struct clear_streams *t;
 	struct clear_conn *conn;
 
-	if (sk->sk_protocol != PROTO_TCP ||
-	    !(new == TCP_FIN_WAIT1 || new == TCP_LAST_ACK || new == TCP_CLOSE))
+	if (sk->sk_protocol != PROTO_TCP || !tcp_ends_writes(new))
 		return 0;
 	owner = bpf_sk_storage_get(&clear_owners, (void *)sk, 0, 0);
 	if (!owner)

@@ -36,6 +36,12 @@ struct command_times {
 	__u64 last_read_ns;
 };
 
+/* Return when the request arrived; not timed: when it was read. */
+static __always_inline __u64 command_since(const struct command_times *t)
+{
+	return t->start_ns ? t->start_ns - t->accept_delay_ns : t->first_read_ns;
+}
+
 /* Requests with the same times: one read has returned all of them. */
 struct command_batch {
 	struct command_times times;

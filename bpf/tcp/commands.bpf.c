@@ -423,16 +423,13 @@ static __always_inline void command_tell(const struct command_conn *h)
 {
 	const struct command_reply *reply = &h->reply;
 	struct exchange_event *e;
-	struct service_slot *slot;
 
 	if (!config.ring_bytes || !reply->counts || !reply->sampled ||
 	    exchange_hash(h->flow_hash, h->index - 1) >= sample_threshold)
 		return;
 	e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
 	if (!e) {
-		slot = slot_of(h->service);
-		if (slot)
-			count_atomic(slot, COUNTER_SAMPLES_LOST, 1);
+		sample_lost(h->service);
 		return;
 	}
 	*e = (struct exchange_event){
@@ -526,9 +523,7 @@ static long command_end_step(__u32 i, struct command_call *call)
 	if (h->asked == h->answered)
 		return 1;
 	command_take(h);
-	since_ns = h->reply.times.start_ns
-			   ? h->reply.times.start_ns - h->reply.times.accept_delay_ns
-			   : h->reply.times.first_read_ns;
+	since_ns = command_since(&h->reply.times);
 	if (since_ns <= now)
 		span_add(h->service, SPAN_ABANDONED, now - since_ns);
 	return 0;
@@ -555,8 +550,7 @@ int BPF_PROG(commands_state, const struct sock *sk, int old, int new)
 {
 	struct command_conn *h;
 
-	if (sk->sk_protocol != PROTO_TCP ||
-	    (new != TCP_FIN_WAIT1 &&new != TCP_LAST_ACK &&new != TCP_CLOSE))
+	if (sk->sk_protocol != PROTO_TCP || !tcp_ends_writes(new))
 		return 0;
 	h = command_conn_of(sk);
 	if (h)

@@ -390,7 +390,7 @@ static __always_inline void conn_changed(const struct sock *sk, int old, int new
 		client_fin(sk, c);
 	else if (new == TCP_FIN_WAIT1)
 		server_fin(sk, c);
-	if (new == TCP_FIN_WAIT1 || new == TCP_LAST_ACK || new == TCP_CLOSE)
+	if (tcp_ends_writes(new))
 		conn_writes_over(sk, c, new == TCP_CLOSE && c->flags &CONN_RESET);
 	if (new == TCP_CLOSE)
 		conn_closed(sk, c, old);

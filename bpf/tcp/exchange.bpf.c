@@ -162,7 +162,6 @@ SEC("?tp_btf/sock_send_length")
 int BPF_PROG(exchange_send_http, struct sock *sk, int ret, int flags)
 {
 	struct conn *c = conn_observed(sk, ret);
-
 	__u32 phase;
 
 	if (!c || (config.http && http2_write(sk, c, ret)) ||

@@ -5,13 +5,6 @@
 #include "slot.h"
 #include "state.h"
 
-static __always_inline struct stream_entry *grpc_stream(const struct http2_conn *h, __u32 id)
-{
-	__u64 key = (__u64)h->number << 32 | id;
-
-	return bpf_map_lookup_elem(&streams, &key);
-}
-
 /* Always atomic: probes run with preemption on (slot.h). */
 static __always_inline void grpc_count(__u32 service, __u32 direction, __u32 messages)
 {
@@ -57,7 +50,7 @@ __noinline int grpc_read(struct http2_conn *h, __u32 said, __u64 end, __u64 now)
 		return 0;
 	s = &h->in.side;
 	count = http2_data_part(s);
-	st = grpc_stream(h, s->stream);
+	st = stream_entry_of(h, s->stream);
 	if (!st)
 		return 0;
 	if (said & HTTP2_BEGINS)
@@ -88,7 +81,7 @@ __noinline int grpc_wrote(struct http2_conn *h, __u64 end)
 		return 0;
 	s = &h->out.side;
 	count = http2_data_part(s);
-	st = count ? grpc_stream(h, s->stream) : NULL;
+	st = count ? stream_entry_of(h, s->stream) : NULL;
 	if (st && st->stream.flags & STREAM_GRPC)
 		grpc_count(h->service, GRPC_OUT,
 			   grpc_data(&st->out, end, s->taken, count, GRPC_STEPS));

@@ -86,4 +86,23 @@ extern struct streams_map streams SEC(".maps");
 /* Number of all connections followed so far. */
 extern __u32 http2_next;
 
+static __always_inline __u64 stream_key(const struct http2_conn *h, __u32 id)
+{
+	return (__u64)h->number << 32 | id;
+}
+
+static __always_inline struct stream_entry *stream_entry_of(const struct http2_conn *h, __u32 id)
+{
+	__u64 key = stream_key(h, id);
+
+	return bpf_map_lookup_elem(&streams, &key);
+}
+
+static __always_inline struct stream *stream_of(const struct http2_conn *h, __u32 id)
+{
+	struct stream_entry *entry = stream_entry_of(h, id);
+
+	return entry ? &entry->stream : NULL;
+}
+
 #endif

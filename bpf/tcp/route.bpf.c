@@ -187,15 +187,13 @@ __noinline int route_read(struct route_look *look, struct conn *c, __u32 count, 
 __noinline int route_in_block(struct http2_conn *h, __u32 said, __u64 end)
 {
 	struct stream *st;
-	__u64 key;
 
 	if (!h || !http2_is_block(&h->in.side))
 		return 0;
 	hpack_request_frame(&h->in.side, &h->requests, said, end);
 	if (!(said & HTTP2_ENDS) || h->in.side.block)
 		return 0;
-	key = (__u64)h->number << 32 | h->in.side.stream;
-	st = bpf_map_lookup_elem(&streams, &key);
+	st = stream_of(h, h->in.side.stream);
 	/* Trailers come after the block that has set it. */
 	if (st && st->route == ROUTE_CUT && !(st->flags & STREAM_RESPONDING))
 		st->route = hpack_request_route(&h->requests, config.route_rows - 1);

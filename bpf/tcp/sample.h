@@ -87,9 +87,9 @@ static __always_inline void sample_wrote(struct conn *c, __u32 bytes)
 	c->sample.bytes_out = sum < bytes ? ~0U : sum;
 }
 
-static __always_inline void sample_lost(const struct conn *c)
+static __always_inline void sample_lost(__u32 service)
 {
-	struct service_slot *slot = slot_of(c->service);
+	struct service_slot *slot = slot_of(service);
 
 	if (slot)
 		count_atomic(slot, COUNTER_SAMPLES_LOST, 1);
@@ -141,7 +141,7 @@ static __always_inline void sample_complete(const struct sock *sk, struct conn *
 		return;
 	e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
 	if (!e) {
-		sample_lost(c);
+		sample_lost(c->service);
 		return;
 	}
 	sample_fill(&sk->__sk_common, c, e);
@@ -163,14 +163,14 @@ static __always_inline void sample_flush(const struct sock_common *skc, struct c
 		return;
 	e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
 	if (!e) {
-		sample_lost(c);
+		sample_lost(c->service);
 		return;
 	}
 	sample_fill(skc, c, e);
 	atomic_fence(&c->pending);
 	if (*version != before) {
 		bpf_ringbuf_discard(e, 0);
-		sample_lost(c);
+		sample_lost(c->service);
 		return;
 	}
 	bpf_ringbuf_submit(e, sample_wakeup());

@@ -121,13 +121,12 @@ __noinline int status_in(__u64 text, __u32 length)
 static __noinline int block_frame_ended(struct http2_conn *h, __u32 status)
 {
 	const struct hpack_table *fields = &h->fields;
-	__u64 key = (__u64)h->number << 32 | h->out.side.stream;
 	struct stream_entry *entry;
 	struct stream *st;
 
 	if (!http2_block_is_over(&h->out.side, fields))
 		return status;
-	entry = bpf_map_lookup_elem(&streams, &key);
+	entry = stream_entry_of(h, h->out.side.stream);
 	if (!entry)
 		return status;
 	st = &entry->stream;

@@ -125,8 +125,7 @@ int BPF_PROG(streams_state, const struct sock *sk, int old, int new)
 {
 	struct http2_conn *h;
 
-	if (sk->sk_protocol != PROTO_TCP ||
-	    (new != TCP_FIN_WAIT1 &&new != TCP_LAST_ACK &&new != TCP_CLOSE))
+	if (sk->sk_protocol != PROTO_TCP || !tcp_ends_writes(new))
 		return 0;
 	h = http2_of(sk);
 	if (h)

@@ -45,25 +45,6 @@ static __always_inline struct http2_conn *http2_of(const void *sk)
 	return stored ? &stored->conn : NULL;
 }
 
-static __always_inline __u64 stream_key(const struct http2_conn *h, __u32 id)
-{
-	return (__u64)h->number << 32 | id;
-}
-
-static __always_inline struct stream_entry *stream_entry_of(const struct http2_conn *h, __u32 id)
-{
-	__u64 key = stream_key(h, id);
-
-	return bpf_map_lookup_elem(&streams, &key);
-}
-
-static __always_inline struct stream *stream_of(const struct http2_conn *h, __u32 id)
-{
-	struct stream_entry *entry = stream_entry_of(h, id);
-
-	return entry ? &entry->stream : NULL;
-}
-
 /* Copy a stream that is over, with the numbers of its messages. */
 static __always_inline void stream_copy(struct stream *ret_st, const struct stream_entry *entry)
 {
@@ -108,14 +89,6 @@ static __always_inline void streams_arrival(const struct sock *sk, __u64 range)
 
 /* ---- how a stream ends ---- */
 
-static __always_inline void stream_lost_sample(const struct stream *st)
-{
-	struct service_slot *slot = slot_of(st->service);
-
-	if (slot)
-		count_atomic(slot, COUNTER_SAMPLES_LOST, 1);
-}
-
 /*
  * Send the event of a stream whose response is over or broken off. The index is that of the request
  * on its connection, if the client skips no identifiers.
@@ -129,7 +102,7 @@ static __always_inline void stream_tell(const struct http2_conn *h, const struct
 		return;
 	e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
 	if (!e) {
-		stream_lost_sample(st);
+		sample_lost(st->service);
 		return;
 	}
 	*e = (struct exchange_event){
