@@ -153,16 +153,21 @@ static void put_driven(struct run *const *runs, size_t count, FILE *file)
 	}
 }
 
-static int put_text(const char *text, FILE *file)
+/* Write a value, and let go of it. */
+static int put_value(json_t *json, FILE *file)
 {
-	json_t *json = text ? json_stringn_nocheck(text, strlen(text)) : json_null();
-	autofree char *dump = json_dumps(json, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+	autofree char *dump = json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
 
 	json_decref(json);
 	if (!dump)
 		return -ENOMEM;
 	put_json(dump, file);
 	return 0;
+}
+
+static int put_text(const char *text, FILE *file)
+{
+	return put_value(text ? json_stringn_nocheck(text, strlen(text)) : json_null(), file);
 }
 
 /* Write verdicts on services without a driver, whose verdict says more. Compared ones are in the table of hosts. */
@@ -262,7 +267,6 @@ static int put_host(const struct report_host *host, FILE *file)
 {
 	json_t *json = json_pack("{s:s, s:I, s:s}", "name", host->name, "requests",
 				 (json_int_t)host->requests, "text", host->text);
-	autofree char *text = NULL;
 
 	if (host->joined)
 		json_object_set_new(json, "round_trip_ns", json_real(host->round_trip_ns));
@@ -271,12 +275,7 @@ static int put_host(const struct report_host *host, FILE *file)
 		json_object_set_new(json, "service_p99_ns",
 				    json_integer((json_int_t)host->service_p99_ns));
 	}
-	text = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
-	json_decref(json);
-	if (!text)
-		return -ENOMEM;
-	put_json(text, file);
-	return 0;
+	return put_value(json, file);
 }
 
 /* Write the hosts that are compared, the slowest first, by run. */

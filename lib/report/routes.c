@@ -106,10 +106,12 @@ static void print_titles(const struct table *table)
 	page_right(page, COUNT_COLUMNS, "requests");
 	if (table->rates)
 		page_right(page, RATE_COLUMNS, "rate");
-	if (table->classes && table->commands)
+	if (table->classes && table->commands) {
 		page_right(page, 2 * CLASS_COLUMNS, "errors");
-	for (int class = 4; table->classes && !table->commands && class <= 5; class ++)
-		page_right(page, CLASS_COLUMNS, "%dxx", class);
+	} else if (table->classes) {
+		page_right(page, CLASS_COLUMNS, "4xx");
+		page_right(page, CLASS_COLUMNS, "5xx");
+	}
 	page_right(page, TIME_COLUMNS, "p50 service");
 	page_right(page, TIME_COLUMNS, "p99 service");
 	page_style(page, STYLE_PLAIN);
@@ -180,10 +182,12 @@ static void print_route(const struct table *table, struct run_route *route)
 			   page_rate(route->count, table->span_ns, text));
 	else if (table->rates)
 		page_right(page, RATE_COLUMNS, "-");
-	if (table->classes && table->commands)
+	if (table->classes && table->commands) {
 		print_class(page, 2 * CLASS_COLUMNS, route->errors.value);
-	for (int class = 4; table->classes && !table->commands && class <= 5; class ++)
-		print_class(page, CLASS_COLUMNS, route->status[class]);
+	} else if (table->classes) {
+		print_class(page, CLASS_COLUMNS, route->status[4]);
+		print_class(page, CLASS_COLUMNS, route->status[5]);
+	}
 	print_time(page, &route->service, 0.5);
 	print_time(page, &route->service, 0.99);
 	fputc('\n', page->file);

@@ -86,7 +86,7 @@ int loader_add_service(struct loader *loader, const struct service_key *key);
 int loader_attach(struct loader *loader);
 
 /*
- * With config.tls, after loader_attach(): look into the calls of the library of TLS at @path. 0, -ENOENT if
+ * With config.tls, after loader_attach(): look into the calls of the library of TLS whose file is open as @fd. 0, -ENOENT if
  * it lacks the functions, -ECANCELED after loader_end_probing(), or -errno.
  */
 int loader_probe_library(struct loader *loader, int fd);

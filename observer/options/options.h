@@ -11,7 +11,6 @@
 #include "sinks/otlp/sink.h"
 #include "sinks/http/http.h"
 #include "wire/config.h"
-#include "wire/config.h"
 #include "wire/route.h"
 
 #define OPTIONS_PORTS  64

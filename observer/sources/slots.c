@@ -107,23 +107,25 @@ static void read_http2(const struct loader *loader, uint32_t index, struct run_h
 			.known = true, .value = counter_sum(loader, index, counts[i].counter)};
 }
 
-/* The kernel side counts these apart (wire/counters.h). They were answered, and nothing else is known of them. */
-static void add_cut_responses(const struct loader *loader, uint32_t index,
-			      struct run_service *service)
+/* The kernel side counts cut responses apart (wire/counters.h). They were answered, and nothing else is known of them. */
+static uint64_t exchanges_sum(const struct loader *loader, uint32_t index)
 {
-	uint64_t cut = counter_sum(loader, index, COUNTER_CUT_RESPONSES);
+	return counter_sum(loader, index, COUNTER_EXCHANGES) +
+	       counter_sum(loader, index, COUNTER_CUT_RESPONSES);
+}
 
-	service->exchanges += cut;
-	service->losses[RUN_LOSS_UNTIMED] += cut;
-	service->bytes_out += counter_sum(loader, index, COUNTER_CUT_BYTES);
+static uint64_t bytes_out_sum(const struct loader *loader, uint32_t index)
+{
+	return counter_sum(loader, index, COUNTER_BYTES_OUT) +
+	       counter_sum(loader, index, COUNTER_CUT_BYTES);
 }
 
 static void read_counters(const struct loader *loader, uint32_t index, struct run_service *service)
 {
 	service->accepted = counter_sum(loader, index, COUNTER_ACCEPTED);
-	service->exchanges = counter_sum(loader, index, COUNTER_EXCHANGES);
+	service->exchanges = exchanges_sum(loader, index);
 	service->bytes_in = counter_sum(loader, index, COUNTER_BYTES_IN);
-	service->bytes_out = counter_sum(loader, index, COUNTER_BYTES_OUT);
+	service->bytes_out = bytes_out_sum(loader, index);
 	service->time_wait_created = counter_sum(loader, index, COUNTER_TIME_WAIT_CREATED);
 	service->retransmits = counter_sum(loader, index, COUNTER_RETRANSMITS);
 	service->accept_delayed = counter_sum(loader, index, COUNTER_ACCEPT_DELAYED);
@@ -138,7 +140,7 @@ static void read_counters(const struct loader *loader, uint32_t index, struct ru
 		service->losses[loss] = counter_sum(loader, index, loss_counters[loss]);
 	for (enum run_close close = 0; close < RUN_CLOSE_COUNT; close++)
 		service->closes[close] = counter_sum(loader, index, close_counters[close]);
-	add_cut_responses(loader, index, service);
+	service->losses[RUN_LOSS_UNTIMED] += counter_sum(loader, index, COUNTER_CUT_RESPONSES);
 }
 
 /* Every value but 0 is in the sum, which a move may lower again, and in the maximum. */
@@ -618,11 +620,9 @@ bool source_slots_remains(const struct loader *loader, uint32_t index,
 	*ret_remains = (struct run_reclaimed){
 		.services = any,
 		.accepted = counter_sum(loader, index, COUNTER_ACCEPTED),
-		.exchanges = counter_sum(loader, index, COUNTER_EXCHANGES) +
-			     counter_sum(loader, index, COUNTER_CUT_RESPONSES),
+		.exchanges = exchanges_sum(loader, index),
 		.bytes_in = counter_sum(loader, index, COUNTER_BYTES_IN),
-		.bytes_out = counter_sum(loader, index, COUNTER_BYTES_OUT) +
-			     counter_sum(loader, index, COUNTER_CUT_BYTES),
+		.bytes_out = bytes_out_sum(loader, index),
 	};
 	return any;
 }
