@@ -7,6 +7,12 @@
  *   memcached       "quit", CR LF
  *   LDAP            UnbindRequest (RFC 4511, 4.3) with an identifier below 32,768
  *   MQTT            DISCONNECT (0xe0) without a reason, and its length 0
+ *   WebSocket       a pong of up to 10 bytes (RFC 6455, 5.5.3): 0x8a, its length with the bit of a mask, the mask
+ *   AMQP            version 0-9-1: a heartbeat, which is a frame of type 8 without content, on channel 0
+ *   NATS            "PONG", CR LF
+ *
+ * The last three answer the server's own question, or are sent from time to time. Otherwise the server's next question
+ * would look like their answer, and the pause until then like its work.
  *
  * The servers of MySQL's protocol read the 4 bytes before a command in a separate read. In that protocol the server
  * speaks first. Mosquitto reads the first byte of a packet in a separate read.
@@ -28,6 +34,12 @@
 #define IDENTIFIER_1 0x00000000ff000000ULL
 #define IDENTIFIER_2 0x00000000ffff0000ULL
 #define DISCONNECT   0xe000000000000000
+
+#define HEARTBEAT   0x08000000000000ce
+#define NATS_PONG   0x504f4e470d0a0000
+#define PONG	    0x8a80 /* its first 2 bytes, and its length */
+#define PONG_HEADER 6
+#define PONG_SHIFT  48
 
 #define MARK_HEADERS (MARK_MYSQL_CLOSE | MARK_MYSQL_QUIT)
 
@@ -95,6 +107,20 @@ static __always_inline bool is_goodbye(__u64 word, __u32 message)
 	return (message == 6 && word == QUIT) || is_unbind(word, message);
 }
 
+/* Return whether the message is a sign of life, which wants no answer. */
+static __always_inline bool is_alive(__u64 word, __u32 message)
+{
+	if (message == 6 && word == NATS_PONG)
+		return true;
+	return message == 8 && word == HEARTBEAT;
+}
+
+/* A client's frames have a mask. No request of HTTP/1, from which the connection came, begins like a pong. */
+static __always_inline bool is_pong(__u64 word, __u32 message)
+{
+	return message >= PONG_HEADER && word >> PONG_SHIFT == PONG + message - PONG_HEADER;
+}
+
 __u32 oneway_look(__u32 marks, __u32 message, __u32 bytes)
 {
 	__u32 header = marks & MARK_HEADERS;
@@ -102,9 +128,15 @@ __u32 oneway_look(__u32 marks, __u32 message, __u32 bytes)
 
 	marks &= ~(MARK_HEADERS | MARK_GOODBYE);
 	if (message > ONEWAY_LONGEST || (message != bytes && !header) ||
-	    marks & (MARK_TLS | MARK_HTTP1 | MARK_UNSEEN))
+	    marks & (MARK_TLS | MARK_UNSEEN))
 		return marks;
 	word = first_bytes(bytes);
+	if (is_pong(word, message))
+		return marks | MARK_ONEWAY;
+	if (marks & MARK_HTTP1)
+		return marks;
+	if (is_alive(word, message))
+		return marks | MARK_ONEWAY;
 	if (message == 1 && word == DISCONNECT)
 		return marks | MARK_HEADERS;
 	if (header == MARK_HEADERS)

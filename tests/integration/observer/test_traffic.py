@@ -88,6 +88,37 @@ def test_a_message_that_wants_no_answer_is_no_request(start):
     assert entry["bytes_in"] == len("close statement") + len("query")
 
 
+# The server's own question, and what a client says to it or from time to time. Of WebSocket the mask, then the text.
+SIGNS_OF_LIFE = {
+    "websocket": (b"\x89\x04life", b"\x8a\x84\1\2\3\4mjeb"),
+    "websocket, empty": (b"\x89\x00", b"\x8a\x80\1\2\3\4"),
+    "amqp": (b"\x08\0\0\0\0\0\0\xce", b"\x08\0\0\0\0\0\0\xce"),
+    "nats": (b"PING\r\n", b"PONG\r\n"),
+}
+
+
+def test_a_sign_of_life_is_no_request(start):
+    """Idle connections of WebSocket and brokers: the server asks from time to time, and the next time is no answer."""
+    scene = Scene(start)
+    pairs = [(*scene.connect(), *words) for words in SIGNS_OF_LIFE.values()]
+    rounds = 2
+    for client, connection, ask, _ in pairs:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" if ask[0] == 0x89 else b"hello")
+        connection.recv(100)
+        connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
+    for _ in range(rounds):
+        time.sleep(QUIET)
+        for client, connection, ask, say in pairs:
+            connection.sendall(ask)
+            client.sendall(say)
+            connection.recv(100)
+    entry = scene.end()
+    assert stage(entry, "service")["max_ns"] < QUIET * 1e9 / 2
+    assert entry["exchanges"] == len(pairs)
+    assert entry["losses"]["oneway"] == rounds * len(pairs)
+    assert entry["losses"]["unanswered"] == 0
+
+
 def test_a_message_right_before_the_end_is_a_goodbye(start):
     scene = Scene(start)
     for quit_first in (True, False):
