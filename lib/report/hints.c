@@ -106,6 +106,7 @@ static bool hint_network(const struct run *run, const struct run_service *servic
 		return false;
 	report_means(run, service, &means);
 	if (means.network_unknown || means.network_ns < LONG_WAIT_NS ||
+	    report_trails(service, HELD_SHARE, means.network_ns) ||
 	    means.network_ns < FAR_ABOVE * (double)service->min_rtt_ns.value)
 		return false;
 	snprintf(hint->text, sizeof(hint->text),
@@ -113,6 +114,27 @@ static bool hint_network(const struct run *run, const struct run_service *servic
 		 "sojourn --transmit all shows how long the response waited on this host",
 		 page_time(means.network_ns, network),
 		 page_time((double)service->min_rtt_ns.value, rtt));
+	return true;
+}
+
+/* From this share of exchanges on, late writes are not only farewells. */
+#define LATE_SHARE 0.5
+
+/* The server may push events, or pause within its responses: their bytes do not show which. */
+static bool hint_trailing(const struct run *run, const struct run_service *service,
+			  struct report_hint *hint)
+{
+	char late[SHORT_TEXT], pause[SHORT_TEXT];
+	uint64_t trailing = service->losses[RUN_LOSS_TRAILING];
+
+	(void)run;
+	if (!trailing || (double)trailing < LATE_SHARE * (double)service->exchanges)
+		return false;
+	snprintf(hint->text, sizeof(hint->text),
+		 "%s writes came after a pause of %s or more, and count for no response. If "
+		 "responses have such pauses, sojourn observe --quiet-time with a longer one makes "
+		 "these writes a part of respond",
+		 page_count(trailing, late), page_time(report_quiet_ns(service), pause));
 	return true;
 }
 
@@ -125,10 +147,7 @@ static bool hint_upstreams(const struct run *run, const struct run_service *serv
 
 static bool (*const hints[])(const struct run *run, const struct run_service *service,
 			     struct report_hint *hint) = {
-	hint_upstreams,
-	hint_accept,
-	hint_nagle,
-	hint_network,
+	hint_upstreams, hint_accept, hint_nagle, hint_network, hint_trailing,
 };
 
 size_t report_hints(const struct run *run, const struct run_service *service,

@@ -160,6 +160,21 @@ void report_means(const struct run *run, const struct run_service *service,
 	*ret_means = means;
 }
 
+double report_quiet_ns(const struct run_service *service)
+{
+	return service->quiet_ns.known ? (double)service->quiet_ns.value
+				       : (double)REPORT_USUAL_QUIET_NS;
+}
+
+bool report_trails(const struct run_service *service, double share, double network_ns)
+{
+	double late = (double)service->losses[RUN_LOSS_TRAILING];
+
+	/* Half: a mean is also of responses without a pause. */
+	return late > 0 && late >= share * (double)service->exchanges &&
+	       network_ns >= report_quiet_ns(service) / 2;
+}
+
 bool report_means_basis(const struct run *run, const struct report_means *means,
 			char ret_text[static REPORT_MEANS_TEXT])
 {

@@ -3,6 +3,7 @@
 #ifndef LIB_REPORT_MEANS_H
 #define LIB_REPORT_MEANS_H
 
+#include "sojourn/clock.h"
 #include "sojourn/run.h"
 
 /*
@@ -45,6 +46,16 @@ const char *report_unfollowed(const struct run_service *service);
 /* Return whether both sides saw different requests, so that the round trip is not divided. */
 bool report_undivided(const struct run *run, const struct run_service *service,
 		      char ret_why[static REPORT_UNDIVIDED_TEXT]);
+
+/*
+ * Return whether the time of @network_ns may be that of late writes: parts of responses with pauses, which count for
+ * no response. @share: of the exchanges that have to have one.
+ */
+bool report_trails(const struct run_service *service, double share, double network_ns);
+/* That of --quiet-time unless given. */
+#define REPORT_USUAL_QUIET_NS (200 * NSEC_PER_MSEC)
+/* Return the pause after which a write is late. */
+double report_quiet_ns(const struct run_service *service);
 
 #define REPORT_MEANS_TEXT 160
 

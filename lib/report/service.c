@@ -2,6 +2,7 @@
 /* One observed service: its identity, state, stages and connections. */
 #include <string.h>
 
+#include "means.h"
 #include "parts.h"
 
 #include "sojourn/clock.h"
@@ -389,13 +390,12 @@ static void add_source(struct items *items, const char *what, const struct run_s
 }
 
 /* The default, which is not worth a line. */
-#define USUAL_QUIET_NS (200 * NSEC_PER_MSEC)
 
 static void add_quiet(struct items *items, const struct run_number *quiet_ns)
 {
 	char text[SHORT_TEXT];
 
-	if (quiet_ns->known && quiet_ns->value != USUAL_QUIET_NS)
+	if (quiet_ns->known && quiet_ns->value != REPORT_USUAL_QUIET_NS)
 		items_add(items, "responses end with a pause of %s",
 			  page_time((double)quiet_ns->value, text));
 }

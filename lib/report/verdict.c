@@ -48,8 +48,9 @@ static const struct {
 				   "needs more workers, or fewer clients per worker"},
 	[CAUSE_SOCKET] = {"socket queue", "unread in the socket", true,
 			  "needs more workers, or fewer clients per worker"},
-	[CAUSE_RECEIVE] = {"receive", "while the request was still arriving", false,
-			   "the client or the network sends it slowly"},
+	[CAUSE_RECEIVE] = {"receive", "between the request's first and last read", false,
+			   "the client or the network sends it slowly, or the server reads it "
+			   "slowly (then Recv-Q of ss -tn is not 0)"},
 	[CAUSE_SERVICE] = {"service", "in service", true,
 			   "takes this long; --cpu shows whether it computes or waits"},
 	[CAUSE_RUNNING] = {"service, on a CPU", "in service, on a CPU", true,
@@ -148,6 +149,27 @@ static bool is_held(const struct run_service *service, enum cause cause, double 
 	       (cause == CAUSE_NETWORK || cause == CAUSE_TRANSMIT);
 }
 
+/* Late writes may be the ends of responses: then their time is not the network's. */
+static bool is_late(const struct run_service *service, enum cause cause,
+		    const struct account *account)
+{
+	return (cause == CAUSE_NETWORK || cause == CAUSE_NETWORK_FOLLOWED) &&
+	       report_trails(service, account->share, account->spent_ns[cause]);
+}
+
+static bool unknown_late(const struct run_service *service, struct report_verdict *verdict)
+{
+	char late[SHORT_TEXT], pause[SHORT_TEXT];
+
+	return unknown(
+		verdict,
+		"%s writes came after a pause of %s or more, and count for no response; if "
+		"they are of responses, their time is not the network's (--quiet-time of the "
+		"observer)",
+		page_count(service->losses[RUN_LOSS_TRAILING], late),
+		page_time(report_quiet_ns(service), pause));
+}
+
 static void advise_nodelay(const struct run_service *service, char *ret_text, size_t size)
 {
 	char name[SHORT_TEXT], held[SHORT_TEXT], all[SHORT_TEXT];
@@ -199,6 +221,8 @@ static bool conclude(const struct run *run, struct account *account,
 
 	unite_service(account);
 	cause = largest(account);
+	if (is_late(service, cause, account))
+		return unknown_late(service, verdict);
 	percent = account->total_ns > 0 ? 100 * account->spent_ns[cause] / account->total_ns : 0;
 	if (is_held(service, cause, account->share))
 		advise_nodelay(service, advice, sizeof(advice));

@@ -125,6 +125,27 @@ static void far_above_the_path(void **state)
 	assert_int_equal(hints_of(run, hints), 0);
 }
 
+/* Half as many late writes as exchanges are more than farewells. They explain the network's time. */
+static void pauses_within_responses(void **state)
+{
+	autorun struct run *run = support_driver_run(), *observed = support_observer_run();
+	struct run_service *service;
+	struct report_hint hints[REPORT_HINTS];
+
+	(void)state;
+	assert_int_equal(run_merge(run, observed, NULL), 0);
+	service = &run->services[0];
+	for (unsigned int i = 0; i < 1000; i++)
+		histogram_record(&run->driver->round_trip, NSEC_PER_SEC);
+	service->min_rtt_ns = (struct run_number){true, 120000};
+	service->losses[RUN_LOSS_TRAILING] = service->exchanges / 2;
+	assert_int_equal(hints_of(run, hints), 1);
+	assert_non_null(strstr(hints[0].text, "--quiet-time with a longer one"));
+	service->losses[RUN_LOSS_TRAILING] = 1;
+	assert_int_equal(hints_of(run, hints), 1);
+	assert_non_null(strstr(hints[0].text, "--transmit all shows"));
+}
+
 static void set_service(struct run_service *service, unsigned int exchanges, uint64_t ns)
 {
 	struct histogram *histogram = &service->stages[STAGE_SERVICE].histogram;
@@ -206,6 +227,7 @@ int main(void)
 		cmocka_unit_test(only_what_is_inferred_and_long),
 		cmocka_unit_test(the_queue_bounds_the_wait),
 		cmocka_unit_test(far_above_the_path),
+		cmocka_unit_test(pauses_within_responses),
 		cmocka_unit_test(waits_for_upstreams),
 	};
 

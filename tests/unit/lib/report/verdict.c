@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sojourn/clock.h"
 #include "sojourn/join.h"
 #include "sojourn/report.h"
 #include "support/report.h"
@@ -122,7 +123,8 @@ static void the_verdict_names_who_can_help(void **state)
 	} cases[] = {
 		{STAGE_ACCEPT_QUEUE, "waiting for accept(): nginx needs more workers"},
 		{STAGE_SOCKET_QUEUE, "unread in the socket: nginx needs more workers, or fewer"},
-		{STAGE_RECEIVE, "still arriving: the client or the network"},
+		{STAGE_RECEIVE,
+		 "the client or the network sends it slowly, or the server reads it"},
 		{STAGE_SERVICE, "in service: nginx takes this long; --cpu shows"},
 		{STAGE_RESPOND, "being written: it is long or streamed"},
 	};
@@ -212,6 +214,38 @@ static void nagle_is_named_where_it_explains(void **state)
 	}
 }
 
+/* Writes after a pause may be the ends of responses: their time is not the network's then. */
+static void late_writes_do_not_blame_the_network(void **state)
+{
+	static const struct {
+		uint64_t late, quiet_ns;
+		const char *said;
+	} cases[] = {
+		{0, 1, "in the network and the client: nginx is not what is slow"},
+		{9, 1, "in the network and the client: nginx is not what is slow"},
+		{1000, NSEC_PER_SEC, "in the network and the client: nginx is not what is slow"},
+		{1000, 1000, "not known where the time goes: 1,000 writes came after a pause of "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct report_options options = {.width = 300};
+		autorun struct run *run = support_sampled_run();
+		struct run_samples *seen = run->services[0].samples;
+		autofree char *text = NULL;
+
+		for (size_t k = 0; k < seen->count; k++)
+			seen->samples[k].stage_ns[STAGE_SERVICE] = 0;
+		run->services[0].exchanges = 1000;
+		run->services[0].losses[RUN_LOSS_TRAILING] = cases[i].late;
+		run->services[0].quiet_ns = (struct run_number){true, cases[i].quiet_ns};
+		assert_int_equal(join_run(run, 0), 0);
+		text = support_render_as(run, &options);
+		if (!strstr(text, cases[i].said))
+			fail_msg("no \"%s\" in\n%s", cases[i].said, text);
+	}
+}
+
 static void the_driver_as_the_limit_is_no_verdict(void **state)
 {
 	struct report_options options = {.width = 100};
@@ -237,6 +271,7 @@ int main(void)
 		cmocka_unit_test(the_verdict_names_who_can_help),
 		cmocka_unit_test(the_verdict_divides_service),
 		cmocka_unit_test(nagle_is_named_where_it_explains),
+		cmocka_unit_test(late_writes_do_not_blame_the_network),
 		cmocka_unit_test(the_driver_as_the_limit_is_no_verdict),
 	};
 
