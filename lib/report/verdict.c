@@ -181,6 +181,36 @@ static void advise_nodelay(const struct run_service *service, char *ret_text, si
 		 name, page_count(service->nagle_held, held), page_count(service->exchanges, all));
 }
 
+/* The first wait of TCP until it sends again what a full accept queue has dropped. */
+#define SENT_AGAIN_NS (1.0 * NSEC_PER_SEC)
+
+/*
+ * Return whether a full accept queue may explain the time. The client's TCP is established then, and sends the request
+ * again and again until the server's TCP takes the connection. No hook sees this: the time is the network's.
+ */
+static bool is_crowded(const struct run_service *service, enum cause cause,
+		       const struct account *account)
+{
+	const struct run_number *overflows = &service->accept_queue.overflows;
+
+	return (cause == CAUSE_NETWORK || cause == CAUSE_NETWORK_FOLLOWED) && overflows->known &&
+	       overflows->value &&
+	       (double)overflows->value * SENT_AGAIN_NS >=
+		       DOMINANT_SHARE * account->spent_ns[cause] * account->share *
+			       (double)service->exchanges;
+}
+
+static void advise_backlog(const struct run_service *service, char *ret_text, size_t size)
+{
+	char name[SHORT_TEXT], times[SHORT_TEXT];
+
+	report_server_name(service, name);
+	snprintf(ret_text, size,
+		 "the accept queue was full %s times, and what it drops TCP sends again later; %s "
+		 "needs more workers, or a larger backlog",
+		 page_count(service->accept_queue.overflows.value, times), name);
+}
+
 /* Write the server's name and the remedy, or the upstream that most of the service waits for. */
 static void advise(const struct run *run, const struct run_service *service, enum cause cause,
 		   struct report_verdict *verdict, char *ret_text, size_t size)
@@ -226,6 +256,8 @@ static bool conclude(const struct run *run, struct account *account,
 	percent = account->total_ns > 0 ? 100 * account->spent_ns[cause] / account->total_ns : 0;
 	if (is_held(service, cause, account->share))
 		advise_nodelay(service, advice, sizeof(advice));
+	else if (is_crowded(service, cause, account))
+		advise_backlog(service, advice, sizeof(advice));
 	else
 		advise(run, service, cause, verdict, advice, sizeof(advice));
 	page_share(percent > 100 ? 100 : percent, share);

@@ -246,6 +246,36 @@ static void late_writes_do_not_blame_the_network(void **state)
 	}
 }
 
+/* A full accept queue makes TCP send requests again: that is no network's fault. */
+static void overflows_do_not_blame_the_network(void **state)
+{
+	static const struct {
+		uint64_t overflows;
+		const char *said;
+	} cases[] = {
+		{0, "in the network and the client: nginx is not what is slow"},
+		{200, "in the network and the client: the accept queue was full 200 times, and "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct report_options options = {.width = 300};
+		autorun struct run *run = support_sampled_run();
+		struct run_samples *seen = run->services[0].samples;
+		autofree char *text = NULL;
+
+		for (size_t k = 0; k < seen->count; k++)
+			seen->samples[k].stage_ns[STAGE_SERVICE] = 0;
+		run->services[0].exchanges = 1000;
+		run->services[0].accept_queue.overflows =
+			(struct run_number){true, cases[i].overflows};
+		assert_int_equal(join_run(run, 0), 0);
+		text = support_render_as(run, &options);
+		if (!strstr(text, cases[i].said))
+			fail_msg("no \"%s\" in\n%s", cases[i].said, text);
+	}
+}
+
 static void the_driver_as_the_limit_is_no_verdict(void **state)
 {
 	struct report_options options = {.width = 100};
@@ -272,6 +302,7 @@ int main(void)
 		cmocka_unit_test(the_verdict_divides_service),
 		cmocka_unit_test(nagle_is_named_where_it_explains),
 		cmocka_unit_test(late_writes_do_not_blame_the_network),
+		cmocka_unit_test(overflows_do_not_blame_the_network),
 		cmocka_unit_test(the_driver_as_the_limit_is_no_verdict),
 	};
 
