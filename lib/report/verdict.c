@@ -211,6 +211,80 @@ static void advise_backlog(const struct run_service *service, char *ret_text, si
 		 page_count(service->accept_queue.overflows.value, times), name);
 }
 
+/* A range of times by the observer's clock. */
+struct range {
+	uint64_t first_ns;
+	uint64_t last_ns;
+};
+
+static void range_add(struct range *range, uint64_t ns)
+{
+	range->first_ns = range->last_ns && range->first_ns < ns ? range->first_ns : ns;
+	range->last_ns = range->last_ns > ns ? range->last_ns : ns;
+}
+
+static uint64_t range_length(const struct range *range)
+{
+	return range->last_ns - range->first_ns;
+}
+
+/* With fewer, a single pause of the host could decide the verdict. */
+#define FEWEST_SLOW 10U
+/* Requests read in a row that much quicker than they came, and in that part of their wait, waited for one event. */
+#define PAUSE_QUICKER 3U
+#define PAUSE_PART    10U
+
+/*
+ * Return whether the server read the slowest requests all at once, although they came one after the other: it was not
+ * too busy, but paused. Write how long they took to be read and waited at most.
+ */
+static bool is_pause(const struct run_joined *joined, uint64_t *ret_read_ns, uint64_t *ret_wait_ns)
+{
+	struct range arrived = {0}, read = {0};
+	uint64_t least_ns = UINT64_MAX, most_ns = 0;
+
+	/* The clocks of several hosts differ. */
+	if (!joined || joined->slowest_count < FEWEST_SLOW || joined->host_count)
+		return false;
+	for (size_t i = 0; i < FEWEST_SLOW; i++) {
+		const struct run_exchange *exchange = &joined->slowest[i];
+		const struct run_number *stages = exchange->parts.stages;
+		uint64_t wait_ns =
+			stages[STAGE_ACCEPT_QUEUE].value + stages[STAGE_SOCKET_QUEUE].value;
+
+		if (!exchange->arrival_ns)
+			return false;
+		range_add(&arrived, exchange->arrival_ns);
+		range_add(&read, exchange->arrival_ns + wait_ns);
+		least_ns = wait_ns < least_ns ? wait_ns : least_ns;
+		most_ns = wait_ns > most_ns ? wait_ns : most_ns;
+	}
+	*ret_read_ns = range_length(&read);
+	*ret_wait_ns = most_ns;
+	return range_length(&read) * PAUSE_QUICKER <= range_length(&arrived) &&
+	       range_length(&read) * PAUSE_PART <= least_ns;
+}
+
+/* Write the remedy of requests that waited unread together; false: they did not. */
+static bool advise_pause(const struct run *run, const struct run_service *service, enum cause cause,
+			 char *ret_text, size_t size)
+{
+	char name[SHORT_TEXT], apart[SHORT_TEXT], wait[SHORT_TEXT];
+	uint64_t read_ns, wait_ns;
+
+	if ((cause != CAUSE_SOCKET && cause != CAUSE_ACCEPT && cause != CAUSE_ACCEPT_INFERRED) ||
+	    !is_pause(run->joined, &read_ns, &wait_ns))
+		return false;
+	report_server_name(service, name);
+	snprintf(ret_text, size,
+		 "%s read the %u slowest within %s, after up to %s: it paused (garbage collection, "
+		 "a "
+		 "blocked loop, no CPU)",
+		 name, FEWEST_SLOW, page_time((double)read_ns, apart),
+		 page_time((double)wait_ns, wait));
+	return true;
+}
+
 /* Write the server's name and the remedy, or the upstream that most of the service waits for. */
 static void advise(const struct run *run, const struct run_service *service, enum cause cause,
 		   struct report_verdict *verdict, char *ret_text, size_t size)
@@ -258,7 +332,7 @@ static bool conclude(const struct run *run, struct account *account,
 		advise_nodelay(service, advice, sizeof(advice));
 	else if (is_crowded(service, cause, account))
 		advise_backlog(service, advice, sizeof(advice));
-	else
+	else if (!advise_pause(run, service, cause, advice, sizeof(advice)))
 		advise(run, service, cause, verdict, advice, sizeof(advice));
 	page_share(percent > 100 ? 100 : percent, share);
 	verdict->part = rules[cause].part;
@@ -307,9 +381,6 @@ static void account_tail(const struct run_joined *joined, const struct run_tail 
 		account->spent_ns[i] /= count;
 	account->total_ns = (double)run_parts_total(sum) / count;
 }
-
-/* With fewer, a single pause of the host could decide the verdict. */
-#define FEWEST_SLOW 10
 
 /* Return the highest percentile up to p99 with enough joined exchanges above; NULL: none. */
 static const struct run_tail *tail_of(const struct run_joined *joined)

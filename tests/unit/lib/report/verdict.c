@@ -246,6 +246,47 @@ static void late_writes_do_not_blame_the_network(void **state)
 	}
 }
 
+/* Requests that came one after the other and were read at once waited for one event, not for a free worker. */
+static void a_pause_is_no_lack_of_workers(void **state)
+{
+	static const struct {
+		uint64_t came_apart_ns, read_apart_ns;
+		const char *said;
+	} cases[] = {
+		{3 * NSEC_PER_MSEC, 30000,
+		 ": nginx read the 10 slowest within 270 µs, after up to "},
+		{3 * NSEC_PER_MSEC, 3 * NSEC_PER_MSEC, ": nginx needs more workers, or fewer"},
+		{30000, 30000, ": nginx needs more workers, or fewer"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct report_options options = {.width = 300};
+		autorun struct run *run = support_sampled_run();
+		struct run_samples *seen = run->services[0].samples;
+		autofree char *text = NULL;
+
+		for (size_t k = 0; k < seen->count; k++) {
+			seen->samples[k].stage_ns[STAGE_SERVICE] = 0;
+			seen->samples[k].stage_ns[STAGE_SOCKET_QUEUE] =
+				run->driver->samples->samples[k].round_trip_ns * 3 / 4;
+		}
+		assert_int_equal(join_run(run, 10), 0);
+		assert_int_equal(run->joined->slowest_count, 10);
+		for (size_t k = 0; k < 10; k++) {
+			struct run_exchange *one = &run->joined->slowest[k];
+
+			one->arrival_ns = NSEC_PER_SEC + k * cases[i].came_apart_ns;
+			one->parts.stages[STAGE_ACCEPT_QUEUE].value = 0;
+			one->parts.stages[STAGE_SOCKET_QUEUE].value =
+				2 * NSEC_PER_SEC + k * cases[i].read_apart_ns - one->arrival_ns;
+		}
+		text = support_render_as(run, &options);
+		if (!strstr(text, cases[i].said))
+			fail_msg("no \"%s\" in\n%s", cases[i].said, text);
+	}
+}
+
 /* A full accept queue makes TCP send requests again: that is no network's fault. */
 static void overflows_do_not_blame_the_network(void **state)
 {
@@ -302,6 +343,7 @@ int main(void)
 		cmocka_unit_test(the_verdict_divides_service),
 		cmocka_unit_test(nagle_is_named_where_it_explains),
 		cmocka_unit_test(late_writes_do_not_blame_the_network),
+		cmocka_unit_test(a_pause_is_no_lack_of_workers),
 		cmocka_unit_test(overflows_do_not_blame_the_network),
 		cmocka_unit_test(the_driver_as_the_limit_is_no_verdict),
 	};
