@@ -333,19 +333,38 @@ static int apply(struct walk *walk, const struct found *found, const char *shown
 	return complain(walk, "%s: '%s' is not allowed: give %s", shown, value, wrong);
 }
 
+/* More than the longest help of an option. */
+#define HELP_LINE 800
+
+/* Print the help of an option in one line into @ret_line. */
+static void one_line(const char *help, char *ret_line, size_t size)
+{
+	size_t length = 0;
+
+	for (; *help && length < size - 1; help++) {
+		if (*help != '\n')
+			ret_line[length++] = *help;
+		else if (length && ret_line[length - 1] != '-') /* a word that goes on */
+			ret_line[length++] = ' ';
+	}
+	ret_line[length] = '\0';
+}
+
 /* Apply an option with its attached value, or with the next word. */
 static int take(struct walk *walk, const struct found *found, const char *shown, const char *glued)
 {
 	const struct cli_option *option = found->option;
-	const char *help = option->help ? option->help : "";
+	char help[HELP_LINE];
 
 	if (!option->argument || glued)
 		return apply(walk, found, shown, glued);
 	if (walk->at < walk->argc)
 		return apply(walk, found, shown, walk->argv[walk->at++]);
-	if (walk->command->getopt)
-		return refuse(walk->ret_error, "--%s needs a value: --%s=%s (%.*s)", option->name,
-			      option->name, option->argument, (int)strcspn(help, "\n"), help);
+	if (walk->command->getopt) {
+		one_line(option->help ? option->help : "", help, sizeof(help));
+		return refuse(walk->ret_error, "--%s needs a value: --%s=%s (%s)", option->name,
+			      option->name, option->argument, help);
+	}
 	return complain(walk, "%s: needs a value: %s", shown, option->argument);
 }
 

@@ -210,6 +210,7 @@ static const struct refusal refusals[] = {
 	{{"-x", URL}, {"-x", "unknown", "--help"}},
 	{{URL, "-c"}, {"--connections", "needs a value", "default 16"}},
 	{{URL, "--json"}, {"--json", "needs a value", "FILE"}},
+	{{URL, "--rate"}, {"--rate", "all connections, whether or not", "(open loop)"}},
 	{{"-c4"}, {"no URL", "http://", ""}},
 	{{"--payload=a", "--payload-hex=00", "tcp://a:1"}, {"--payload-hex", "--payload is", "one of"}},
 	{{"--payload-hex=00", "--payload-file=/dev/null", "tcp://a:1"}, {"--payload-file", "--payload-hex", "one"}},
