@@ -449,7 +449,7 @@ function serviceSection() {
 	const rows = runs.flatMap((run) => (run.services || []).map((service, i) => serviceRow(run, service, i)));
 	if (!rows.length) return;
 	const node = section("Services");
-	node.append(table(["service", "exchanges", "accepted", "in", "out", "established", "TIME_WAIT",
+	node.append(table(["service", "exchanges", "accepted", "in", "out", "open", "TIME_WAIT",
 		"accept queue max", "retransmits", "fds"], rows));
 	for (const run of runs)
 		(run.services || []).forEach((service, i) => {

@@ -67,7 +67,7 @@ function serviceCharts(service, limits = false) {
 		["mean of each stage", stageLines(columns, "mean"), {format: time, fill: true, key: "stages"}],
 		["p99 of each stage", stageLines(columns, "p99_ns"), {format: time, key: "stages"}],
 		["open requests", gauge([["open", "open requests", "socket_queue"]]), {step: true, key: "none"}],
-		["connections", gauge([["connections", "established", "service"], ["time_wait", "TIME_WAIT", "ack"]]), {step: true}],
+		["connections", gauge([["connections", "open", "service"], ["time_wait", "TIME_WAIT", "ack"]]), {step: true}],
 		["connections closed per second", closeLines(columns), {}],
 		["accept queue", most(gauge([["depth", "waiting for accept()", "accept_queue"], ["depth_max", "at most so far", "ack"]]),
 			"its limit", queue.limit), {step: true}],

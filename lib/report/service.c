@@ -412,8 +412,7 @@ static void report_connections(const struct page *page, const struct run_service
 	add_source(&items, "accept source", &service->stages[STAGE_ACCEPT_QUEUE]);
 	add_quiet(&items, &service->quiet_ns);
 	if (service->connections.known)
-		items_add(&items, "established now %s",
-			  page_count(service->connections.value, text));
+		items_add(&items, "open now %s", page_count(service->connections.value, text));
 	for (unsigned int i = 0; i < RUN_CLOSE_COUNT; i++)
 		if (service->closes[i])
 			items_add(&items, "%s %s", page_words(run_close_names[i], words),

@@ -12,6 +12,7 @@ from support.conditions import needs_program
 from support.documents import service
 from support.process import held_maps, run, wait_until
 from support.programs import Driver, Lab, Nginx, Observer, wrk
+from .scene import Scene
 
 REQUESTS = 200_000
 
@@ -194,6 +195,19 @@ def test_existing_connections_are_picked_up(start):
     assert entry["connections"] == len(sockets("established", f"sport = :{nginx.port}")) == 5
     for client in clients:
         client.close()
+
+
+def test_connections_that_the_client_has_closed_are_open(start):
+    scene = Scene(start)
+    pairs = [scene.connect() for _ in range(3)]
+    pairs[0][0].close()
+    assert pairs[0][1].recv(1) == b""
+    there = [len(sockets(state, f"sport = :{scene.port}")) for state in ("close-wait", "established")]
+    scene.observer.stop()
+    assert there == [1, 2]
+    assert service(scene.observer.summary(), scene.port)["connections"] == sum(there)
+    for end in scene.ends:
+        end.close()
 
 
 def test_time_wait_equals_ss(start, netns):
