@@ -389,7 +389,8 @@ static int check_duration(const struct ceilings *ceilings, const struct load_set
 	if (!load->duration_ns)
 		return refuse(ret_error,
 			      "its --max-duration %s needs a duration: a number of requests may "
-			      "take any time; add --duration",
+			      "take any time; add --duration, and the run ends with the first of "
+			      "both",
 			      most);
 	if (all_ns <= ceilings->duration_ns)
 		return 0;

@@ -216,7 +216,7 @@ static const struct cli_option agent_rows[] = {
 	 AGENT_AT(ceilings.rate), .minimum = 1, .allowed = "is not a count; write it like 500 or 20k"},
 	{"max-connections", 0, "N", "at most N connections, to all targets together", CLI_NUMBER, AGENT_AT(ceilings.connections),
 	 .minimum = 1, .maximum = 1000000},
-	{"max-duration", 0, "TIME", "at most for TIME, with warm-up and cool-down", CLI_DURATION,
+	{"max-duration", 0, "TIME", "at most for TIME, with warm-up and cool-down, and no run without --duration", CLI_DURATION,
 	 AGENT_AT(ceilings.duration_ns), .minimum = NSEC_PER_MSEC},
 };
 
