@@ -562,6 +562,7 @@ static int start_model(struct observation *o)
 		.budget = &o->budget,
 		.findings = !o->options->no_doctor,
 		.every_user = options_count_users(o->options),
+		.every_netns = o->options->all_netns,
 		.past = o->options->listen,
 		.expired = say_expired,
 		.library = say_library,

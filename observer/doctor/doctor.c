@@ -237,8 +237,8 @@ int doctor_main(int argc, char **argv)
 	looks.pid = options.pid;
 	looks.port = options.port;
 	looks.procfs = options.procfs;
-	/* In other namespaces are containers, whose users do not say who they belong to. */
-	looks.every_user = options.all_users || options.netns || options.all_netns;
+	looks.every_user = options.all_users || options.netns;
+	looks.every_netns = options.all_netns;
 	looks.events = events;
 	if (!r)
 		r = look_new(&looks, &seer);

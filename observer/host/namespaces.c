@@ -4,10 +4,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
+#include <linux/nsfs.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -141,4 +144,27 @@ void namespaces_free(struct namespaces *namespaces)
 {
 	free(namespaces->list);
 	*namespaces = (struct namespaces){};
+}
+
+int namespaces_owner(int fd, uint32_t *ret_user)
+{
+	autoclose int above = ioctl(fd, NS_GET_USERNS);
+
+	return above < 0 || ioctl(above, NS_GET_OWNER_UID, ret_user) ? -errno : 0;
+}
+
+int namespaces_open(uint32_t pid, int *ret_fd)
+{
+	struct stat own, other;
+	autoclose int fd = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/net", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &other) || stat("/proc/thread-self/ns/net", &own))
+		return -errno;
+	if (own.st_ino == other.st_ino)
+		return -ENOENT;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
 }

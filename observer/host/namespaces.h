@@ -25,4 +25,12 @@ struct namespaces {
 int namespaces_find(struct namespaces *ret_namespaces);
 void namespaces_free(struct namespaces *namespaces);
 
+/*
+ * Return who owns the network namespace @fd: the user who made the user namespace that it belongs to. That is root for
+ * those of container engines that root runs. -EPERM if that user namespace is above our own.
+ */
+int namespaces_owner(int fd, uint32_t *ret_user);
+/* Open the network namespace of process @pid. -ENOENT if that is our own; another -errno. */
+int namespaces_open(uint32_t pid, int *ret_fd);
+
 #endif

@@ -275,6 +275,7 @@ static int begin_look(struct model *model, struct look **ret_look)
 	const struct look_options options = {.targets = &model->target,
 					     .target_count = 1,
 					     .every_user = model->options.every_user,
+					     .every_netns = model->options.every_netns,
 					     .events = model->events,
 					     .events_error = model->events_error};
 	CLEANUP(cleanup_look_free) struct look *look = NULL;

@@ -26,7 +26,8 @@ struct model_options {
 	const struct budget *budget; /* the caller's, which outlives the model */
 	bool findings;		     /* look for findings at the begin and the end of each period */
 	bool every_user; /* findings on ordinary users' own services may be critical, too */
-	bool past;	 /* keep the past for snapshot_source.past() */
+	bool every_netns; /* those in other network namespaces, unless such a user owns the namespace */
+	bool past;	  /* keep the past for snapshot_source.past() */
 	/* With --tls; called for each library of TLS that was found. @error: why it is not looked into; 0: it is. */
 	void (*library)(const char *path, int error);
 	void (*expired)(uint64_t phase,

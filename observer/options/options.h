@@ -99,11 +99,11 @@ int options_parse_probe(int argc, char **argv, struct probe_options *ret_options
 
 /*
  * Return whether findings on services of ordinary users are as severe as others: if an option names
- * them. In other namespaces are containers, whose users do not say who they belong to.
+ * them, or a namespace.
  */
 static inline bool options_count_users(const struct observe_options *options)
 {
-	return !options->all_listeners || options->netns || options->all_netns;
+	return !options->all_listeners || options->netns;
 }
 
 /*

@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/netlink.h>
+#include <linux/nsfs.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -118,6 +119,8 @@ static const struct conditional {
 	{"ioctl", 1, WHOLE, FIONBIO, ANYTHING},
 	{"ioctl", 1, WHOLE, FIONREAD, ANYTHING},
 	{"ioctl", 1, WHOLE, PERF_EVENT_IOC_DISABLE, CALLS_OBSERVE},
+	{"ioctl", 1, WHOLE, NS_GET_USERNS, CALLS_NETNS}, /* who owns a namespace */
+	{"ioctl", 1, WHOLE, NS_GET_OWNER_UID, CALLS_NETNS},
 	{"prctl", 0, WHOLE, PR_SET_NAME, ANYTHING},
 	{"prctl", 0, WHOLE, PR_SET_VMA, ANYTHING},
 	{"prctl", 0, WHOLE, PR_SET_PDEATHSIG, CALLS_SEND},

@@ -5,7 +5,12 @@
  */
 #include "harm.h"
 
+#include <errno.h>
+
+#include "host/namespaces.h"
 #include "host/process.h"
+#include "look.h"
+#include "sojourn/cleanup.h"
 #include "sojourn/run.h"
 
 /* Users from here on are people's. systemd's dynamic users, which are services, are in a range of their own. */
@@ -21,12 +26,40 @@ static bool is_ordinary(const struct harm *harm, uint32_t user)
 	return user >= ORDINARY_FROM && (user < DYNAMIC_FROM || user > DYNAMIC_TO);
 }
 
+/*
+ * Users of containers do not say who they belong to. The namespace's owner does: root, or the ordinary user who has
+ * made it with a user namespace. If the owner is not known, the services count.
+ */
+static bool is_namespace_ordinary(const struct harm *harm, int fd)
+{
+	uint32_t owner;
+
+	return !namespaces_owner(fd, &owner) && is_ordinary(harm, owner);
+}
+
+static bool is_process_elsewhere(const struct harm *harm, uint32_t pid)
+{
+	autoclose int fd = -1;
+	int r = harm->every_netns ? namespaces_open(pid, &fd) : -ENOENT;
+
+	return r != -ENOENT && (r || !is_namespace_ordinary(harm, fd));
+}
+
+static bool is_listener_elsewhere(const struct harm *harm, const struct resource *resource)
+{
+	for (size_t i = 0; harm->every_netns && i < harm->target_count; i++)
+		if (harm->targets[i].inode == resource->netns && harm->targets[i].fd >= 0)
+			return !is_namespace_ordinary(harm, harm->targets[i].fd);
+	return false;
+}
+
 /* A process that has ended serves nobody. */
 static bool is_of_ordinary_user(const struct harm *harm, uint32_t pid)
 {
 	uint32_t user;
 
-	return process_user(pid, &user) || is_ordinary(harm, user);
+	return process_user(pid, &user) ||
+	       (is_ordinary(harm, user) && !is_process_elsewhere(harm, pid));
 }
 
 static bool are_owners_ordinary(const struct harm *harm, const struct resource *resource)
@@ -44,7 +77,8 @@ static bool are_owners_ordinary(const struct harm *harm, const struct resource *
  */
 static bool is_ordinary_alone(const struct harm *harm, const struct resource *resource)
 {
-	bool listener = resource->has_user && is_ordinary(harm, resource->user);
+	bool listener = resource->has_user && is_ordinary(harm, resource->user) &&
+			!is_listener_elsewhere(harm, resource);
 
 	if (resource->kind == RESOURCE_PORTS)
 		return listener && are_owners_ordinary(harm, resource);

@@ -376,6 +376,9 @@ static int conclude(struct look *look, const struct run *run, struct resource_li
 					       .pid = look->options.pid,
 					       .port = look->options.port,
 					       .every_user = look->options.every_user,
+					       .every_netns = look->options.every_netns,
+					       .targets = look->options.targets,
+					       .target_count = look->options.target_count,
 					       .user = look->user});
 	return r;
 }

@@ -32,6 +32,7 @@ struct look_options {
 	int events_error; /* 0: not requested */
 	bool resources;	  /* the document gets all resources, too */
 	bool every_user;  /* findings on ordinary users' own resources may be critical, too */
+	bool every_netns; /* those in other network namespaces, unless such a user owns the namespace */
 };
 
 struct look;

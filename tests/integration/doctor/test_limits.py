@@ -85,6 +85,36 @@ def test_a_users_own_queue_does_not_turn_the_host_red(start, user, named, status
     assert '"ok"' not in health
 
 
+# A listener without a descriptor left.
+FULL_TABLE = """
+import resource, socket, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+listener, files = socket.create_server(("127.0.0.1", 0)), []
+try:
+    while True:
+        files.append(open("/dev/null"))
+except OSError:
+    print("full", flush=True)
+time.sleep(600)
+"""
+
+
+def test_who_owns_the_namespace_says_whose_services_are_in_it(start):
+    """Containers have users of their own, but an ordinary user can make a namespace, and a service in it."""
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    server = ["/usr/bin/python3", "-c", FULL_TABLE]
+    own, container = (start(words + server) for words in ([*nobody, "unshare", "--user", "--net"],
+                                                          ["unshare", "--net", *nobody]))
+    for process in (own, container):
+        process.wait_for("^full$")
+    wanted = {own.pid: {"warning"}, container.pid: {"critical"}}
+    serve = start(Observer("--all-netns"))
+    for document in (Doctor("--all-netns", "--sample", "100ms").document, json.loads(serve.get("/v1/findings"))):
+        found = [(finding["owners"][0]["pid"], finding["severity"]) for finding in document["findings"]
+                 if finding["resource"] == "descriptors"]
+        assert {process: {severity for pid, severity in found if pid == process} for process in wanted} == wanted
+
+
 @in_quiet
 def test_dropped_syns_are_no_overflow(start):
     """One sample has dropped SYNs at one listener and overflows at another; a listener has one counter for both."""
