@@ -22,6 +22,7 @@
 struct front {
 	struct owner_key key; /* .service: the service connected to */
 	uint64_t connections;
+	struct run_service *service; /* see struct reading */
 };
 
 struct fronts {
@@ -52,7 +53,7 @@ static void add_front(void *context, const struct owner_key *key, uint64_t conne
 	if (ARRAY_GROW(fronts->list, fronts->count))
 		fronts->short_of_memory = true;
 	else
-		fronts->list[fronts->count++] = (struct front){*key, connections};
+		fronts->list[fronts->count++] = (struct front){*key, connections, NULL};
 }
 
 static int read_fronts(const struct loader *loader, struct fronts *ret_fronts)
@@ -221,13 +222,88 @@ int upstreams_begin(struct upstreams *upstreams, const struct run *base)
 
 /* ---- a period's end ---- */
 
+/* A service of the document, by the number that the kernel side has given it. */
+struct place {
+	uint32_t number;
+	struct run_service *service;
+};
+
+/* Connections of a process to a service. */
+struct call {
+	struct run_service *upstream;
+	uint32_t pid;
+	uint64_t connections;
+};
+
+/*
+ * One process may have hundreds of services, and connections to all of them. So no list is searched for a pair of
+ * services. All services here are TCP services of the namespace that was looked at.
+ */
 struct reading {
 	const struct upstreams *upstreams;
-	const uint32_t *numbers;
 	struct run *run;
+	struct place *places; /* sorted by number */
+	size_t place_count;
+	struct run_service **by_port; /* NULL: no service has the port */
 	struct fronts now;
 	struct fronts owners; /* of all services, by process; .connections is not used */
+	struct call *calls;   /* by upstream */
+	size_t call_count;
 };
+
+#define PORTS 65536
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static bool is_looked_at(const struct reading *reading, const struct run_service *service)
+{
+	return service->netns == reading->upstreams->netns && !strcmp(service->protocol, "tcp");
+}
+
+/* Note where each service is. Those of @keys with a port are the document's, in its order. */
+static int open_places(const struct loader *loader, const struct service_key *keys,
+		       size_t key_count, struct reading *reading)
+{
+	struct run *run = reading->run;
+	size_t at = 0;
+
+	reading->places = calloc(run->service_count + 1, sizeof(*reading->places));
+	reading->by_port = calloc(PORTS, sizeof(struct run_service *));
+	if (!reading->places || !reading->by_port)
+		return -ENOMEM;
+	for (size_t i = 0; i < key_count && at < run->service_count; i++) {
+		struct run_service *service = &run->services[at];
+
+		if (!keys[i].port)
+			continue;
+		at++;
+		if (!is_looked_at(reading, service))
+			continue;
+		reading->places[reading->place_count++] =
+			(struct place){loader_service_number(loader, (uint32_t)i), service};
+		reading->by_port[service->port] = service;
+	}
+	if (reading->place_count)
+		qsort(reading->places, reading->place_count, sizeof(*reading->places),
+		      compare_places);
+	return 0;
+}
+
+static void find_services(const struct reading *reading, struct fronts *fronts)
+{
+	for (size_t i = 0; reading->place_count && i < fronts->count; i++) {
+		const struct place wanted = {.number = fronts->list[i].key.service};
+		const struct place *found = bsearch(&wanted, reading->places, reading->place_count,
+						    sizeof(*reading->places), compare_places);
+
+		fronts->list[i].service = found ? found->service : NULL;
+	}
+}
 
 static void add_owner(void *context, const struct owner_key *owner)
 {
@@ -261,35 +337,13 @@ static bool is_owned(const struct reading *reading, const struct front *owned, u
 	       owned->key.pid == pid;
 }
 
-/* Return a TCP service of the namespace that was looked at, by its number, or by its port if that is 0. */
-static struct run_service *find_service(const struct reading *reading, uint32_t number,
-					uint16_t port)
-{
-	for (size_t i = 0; i < reading->run->service_count; i++) {
-		struct run_service *service = &reading->run->services[i];
-
-		if ((number ? reading->numbers[i] == number : service->port == port) &&
-		    service->netns == reading->upstreams->netns &&
-		    !strcmp(service->protocol, "tcp"))
-			return service;
-	}
-	return NULL;
-}
-
-/* Return the row of the upstream at @port; NULL: there is none. */
-static struct run_upstream *find_row(const struct run_service *front, uint16_t port)
-{
-	for (size_t i = 0; i < front->upstream_count; i++)
-		if (front->upstreams[i].port == port)
-			return &front->upstreams[i];
-	return NULL;
-}
-
+/* The calls of one upstream follow each other, so its row is the front's last one. */
 static int add_row(struct run_service *front, uint16_t port, uint64_t connections)
 {
-	struct run_upstream *row = find_row(front, port);
+	struct run_upstream *row =
+		front->upstream_count ? &front->upstreams[front->upstream_count - 1] : NULL;
 
-	if (!row)
+	if (!row || row->port != port)
 		row = ARRAY_APPEND(front->upstreams, front->upstream_count);
 	if (!row)
 		return -ENOMEM;
@@ -298,20 +352,33 @@ static int add_row(struct run_service *front, uint16_t port, uint64_t connection
 	return 0;
 }
 
-/* Process @pid has @connections to @upstream: add these to all services that it serves. */
-static int add_connections(const struct reading *reading, const struct run_service *upstream,
-			   uint32_t pid, uint64_t connections)
+/* Add the connections to all services that their process serves. */
+static int add_rows_of(const struct reading *reading, const struct call *call)
 {
-	const struct front *owned = connections && upstream ? first_owned(reading, pid) : NULL;
 	int r = 0;
 
-	for (; !r && is_owned(reading, owned, pid); owned++) {
-		struct run_service *front = find_service(reading, owned->key.service, 0);
+	for (const struct front *owned = first_owned(reading, call->pid);
+	     !r && is_owned(reading, owned, call->pid); owned++) {
+		struct run_service *front = owned->service;
 
-		if (front && front != upstream && front->exchanges)
-			r = add_row(front, upstream->port, connections);
+		if (front && front != call->upstream && front->exchanges)
+			r = add_row(front, call->upstream->port, call->connections);
 	}
 	return r;
+}
+
+static void add_call(struct reading *reading, struct run_service *upstream, uint32_t pid,
+		     uint64_t connections)
+{
+	if (upstream && connections)
+		reading->calls[reading->call_count++] = (struct call){upstream, pid, connections};
+}
+
+static int compare_calls(const void *a, const void *b)
+{
+	const struct call *x = a, *y = b;
+
+	return x->upstream < y->upstream ? -1 : x->upstream > y->upstream;
 }
 
 /* Return how many connections of the process are of the period. */
@@ -328,72 +395,104 @@ static uint64_t opened(const struct upstreams *upstreams, const struct front *no
 	return now->connections;
 }
 
-static int add_rows(const struct reading *reading)
+static int add_rows(struct reading *reading)
 {
 	const struct upstreams *upstreams = reading->upstreams;
 	int r = 0;
 
-	for (size_t i = 0; !r && i < reading->now.count; i++) {
+	reading->calls =
+		calloc(reading->now.count + upstreams->older_count + 1, sizeof(*reading->calls));
+	if (!reading->calls)
+		return -ENOMEM;
+	for (size_t i = 0; i < reading->now.count; i++) {
 		const struct front *now = &reading->now.list[i];
 
-		r = add_connections(reading, find_service(reading, now->key.service, 0),
-				    now->key.pid, opened(upstreams, now));
+		add_call(reading, now->service, now->key.pid, opened(upstreams, now));
 	}
-	for (size_t i = 0; !r && i < upstreams->older_count; i++) {
+	for (size_t i = 0; i < upstreams->older_count; i++) {
 		const struct older *older = &upstreams->older[i];
 
-		r = add_connections(reading, find_service(reading, 0, older->port), older->pid,
-				    older->connections);
+		add_call(reading, reading->by_port[older->port], older->pid, older->connections);
 	}
+	if (reading->call_count)
+		qsort(reading->calls, reading->call_count, sizeof(*reading->calls), compare_calls);
+	for (size_t i = 0; !r && i < reading->call_count; i++)
+		r = add_rows_of(reading, &reading->calls[i]);
 	return r;
 }
 
-/* Return how many connections the upstream had in the period, whoever opened them. */
-static uint64_t connections_of(const struct upstreams *upstreams,
-			       const struct run_service *upstream)
+/* Return how many connections each service had in the period, whoever opened them, by its index. */
+static uint64_t *count_connections(const struct reading *reading)
 {
-	uint64_t connections = upstream->accepted;
+	const struct upstreams *upstreams = reading->upstreams;
+	const struct run *run = reading->run;
+	uint64_t *counts = calloc(run->service_count + 1, sizeof(*counts));
 
-	for (size_t i = 0; i < upstreams->older_count; i++)
-		if (upstreams->older[i].port == upstream->port)
-			connections += upstreams->older[i].connections;
-	return connections;
+	for (size_t i = 0; counts && i < run->service_count; i++)
+		counts[i] = run->services[i].accepted;
+	for (size_t i = 0; counts && i < upstreams->older_count; i++) {
+		const struct run_service *service = reading->by_port[upstreams->older[i].port];
+
+		if (service)
+			counts[service - run->services] += upstreams->older[i].connections;
+	}
+	return counts;
+}
+
+/* Find two other services with requests that the front's processes serve, too. NULL: there are no more. */
+static void find_served_too(const struct reading *reading, const struct run_service *front,
+			    const struct run_service *ret_others[2])
+{
+	const struct front *owner = reading->owners.list;
+	size_t count = 0;
+
+	ret_others[0] = ret_others[1] = NULL;
+	for (size_t i = 0; i < reading->owners.count && count < 2; i++, owner++) {
+		uint32_t pid = owner->key.pid;
+
+		if (owner->service != front)
+			continue;
+		for (const struct front *owned = first_owned(reading, pid);
+		     count < 2 && is_owned(reading, owned, pid); owned++) {
+			const struct run_service *other = owned->service;
+
+			if (other && other != front && other != ret_others[0] && other->exchanges)
+				ret_others[count++] = other;
+		}
+	}
 }
 
 /*
- * Return the port of another service whose requests the front's processes serve, too: which of both the calls are for
- * is not known. Not known: there is none.
+ * Complete the front's rows. If its processes serve the requests of another service, too, which of both the calls
+ * are for is not known.
  */
-static struct run_number served_too(const struct reading *reading, const struct run_service *front,
-				    const struct run_service *upstream)
+static void complete_rows(const struct reading *reading, const uint64_t *connections,
+			  struct run_service *front)
 {
-	uint32_t number = reading->numbers[front - reading->run->services];
-	const struct front *owner = reading->owners.list;
+	const struct run_service *others[2];
 
-	for (size_t i = 0; i < reading->owners.count; i++, owner++) {
-		uint32_t pid = owner->key.pid;
+	find_served_too(reading, front, others);
+	for (size_t i = 0; i < front->upstream_count; i++) {
+		struct run_upstream *row = &front->upstreams[i];
+		const struct run_service *upstream = reading->by_port[row->port];
+		const struct run_service *other = others[others[0] == upstream];
+		uint64_t all = connections[upstream - reading->run->services];
 
-		if (owner->key.service != number)
-			continue;
-		for (const struct front *owned = first_owned(reading, pid);
-		     is_owned(reading, owned, pid); owned++) {
-			struct run_service *other = find_service(reading, owned->key.service, 0);
-
-			if (other && other != front && other != upstream && other->exchanges)
-				return (struct run_number){true, other->port};
-		}
+		row->others = all > row->connections ? all - row->connections : 0;
+		if (other)
+			row->serves_too = (struct run_number){true, other->port};
 	}
-	return (struct run_number){};
 }
 
-static void complete_row(const struct reading *reading, const struct run_service *front,
-			 struct run_upstream *row)
+static int complete_all(const struct reading *reading)
 {
-	const struct run_service *upstream = find_service(reading, 0, row->port);
-	uint64_t all = connections_of(reading->upstreams, upstream);
+	autofree uint64_t *connections = count_connections(reading);
+	struct run *run = reading->run;
 
-	row->others = all > row->connections ? all - row->connections : 0;
-	row->serves_too = served_too(reading, front, upstream);
+	for (size_t i = 0; connections && i < run->service_count; i++)
+		if (run->services[i].upstream_count)
+			complete_rows(reading, connections, &run->services[i]);
+	return connections ? 0 : -ENOMEM;
 }
 
 /* ---- upstreams that are not observed ---- */
@@ -406,8 +505,7 @@ static void complete_row(const struct reading *reading, const struct run_service
 
 static bool is_slow(const struct reading *reading, const struct run_service *service)
 {
-	return service->netns == reading->upstreams->netns && !strcmp(service->protocol, "tcp") &&
-	       run_stage_mean(service, STAGE_SERVICE) >= SLOW_NS;
+	return is_looked_at(reading, service) && run_stage_mean(service, STAGE_SERVICE) >= SLOW_NS;
 }
 
 /* Name the destinations of the sockets that have owners, each once, without services that are observed. */
@@ -420,8 +518,8 @@ static int write_calls(const struct reading *reading, const struct outgoing_list
 
 	for (size_t i = 0; i < outgoing->count && count < CALLS_NAMED; i++) {
 		const char *towards = outgoing->list[i].towards;
-		bool known = !owners[i].pid || (outgoing->list[i].here &&
-						find_service(reading, 0, outgoing->list[i].port));
+		bool known = !owners[i].pid ||
+			     (outgoing->list[i].here && reading->by_port[outgoing->list[i].port]);
 		size_t length = strlen(text);
 
 		for (size_t k = 0; k < count; k++)
@@ -442,7 +540,6 @@ static int name_calls(const struct reading *reading, const struct outgoing_list 
 		      struct run_service *front)
 {
 	autofree struct socket_owner *owners = calloc(outgoing->count, sizeof(*owners));
-	uint32_t number = reading->numbers[front - reading->run->services];
 	unsigned int processes = 0;
 
 	if (!owners)
@@ -450,7 +547,7 @@ static int name_calls(const struct reading *reading, const struct outgoing_list 
 	for (size_t i = 0; i < outgoing->count; i++)
 		owners[i].inode = outgoing->list[i].inode;
 	for (size_t i = 0; i < reading->owners.count && processes < PROCESSES_MOST; i++) {
-		if (reading->owners.list[i].key.service != number)
+		if (reading->owners.list[i].service != front)
 			continue;
 		process_owned(reading->owners.list[i].key.pid, owners, outgoing->count);
 		processes++;
@@ -481,38 +578,36 @@ static int name_all_calls(const struct reading *reading)
 
 static int read_all(struct reading *reading, const struct loader *loader)
 {
-	struct run *run = reading->run;
 	int r = read_fronts(loader, &reading->now);
 
 	loader_owners(loader, add_owner, &reading->owners);
 	if (reading->owners.count)
 		qsort(reading->owners.list, reading->owners.count, sizeof(*reading->owners.list),
 		      compare_processes);
+	find_services(reading, &reading->now);
+	find_services(reading, &reading->owners);
 	if (!r)
 		r = add_rows(reading);
-	for (size_t i = 0; !r && i < run->service_count; i++)
-		for (size_t k = 0; k < run->services[i].upstream_count; k++)
-			complete_row(reading, &run->services[i], &run->services[i].upstreams[k]);
+	if (!r)
+		r = complete_all(reading);
 	return r ? r : name_all_calls(reading);
 }
 
 int upstreams_read(const struct upstreams *upstreams, const struct loader *loader,
 		   const struct service_key *keys, size_t key_count, struct run *run)
 {
-	autofree uint32_t *numbers = calloc(run->service_count + 1, sizeof(*numbers));
-	struct reading reading = {.upstreams = upstreams, .numbers = numbers, .run = run};
-	size_t at = 0;
+	struct reading reading = {.upstreams = upstreams, .run = run};
 	int r;
 
 	if (!upstreams || !upstreams->looked)
 		return 0;
-	if (!numbers)
-		return -ENOMEM;
-	for (size_t i = 0; i < key_count && at < run->service_count; i++)
-		if (keys[i].port)
-			numbers[at++] = loader_service_number(loader, (uint32_t)i);
-	r = read_all(&reading, loader);
+	r = open_places(loader, keys, key_count, &reading);
+	if (!r)
+		r = read_all(&reading, loader);
+	free(reading.places);
+	free(reading.by_port);
 	free(reading.now.list);
 	free(reading.owners.list);
+	free(reading.calls);
 	return r;
 }
