@@ -20,7 +20,7 @@ from support import ROOT
 from support.pki import Pki
 from support.process import Process, run, wait_until
 
-STATE, IMAGES = (Path(os.environ.get(name, "")) for name in ("CLUSTER_STATE", "CLUSTER_IMAGES"))
+STATE, IMAGES, DEFINITIONS = (Path(os.environ.get(f"CLUSTER_{name}", "")) for name in ("STATE", "IMAGES", "DEFINITIONS"))
 NODE = os.environ.get("CLUSTER_NODE", "")
 NODE_NAME = os.environ.get("CLUSTER_NODE_NAME", "")
 SERVER = f"https://{NODE}:6443"
@@ -114,7 +114,7 @@ class Cluster:
     def _write(self):
         pki = Pki()
         self.stack.callback(pki.close)
-        names = "DNS:kubernetes.default.svc,IP:10.96.0.1,IP:127.0.0.1"
+        names = "DNS:kubernetes.default.svc,DNS:sojourn.sojourn.svc,IP:10.96.0.1,IP:127.0.0.1"
         self.cert, self.key = pki.issue("node", f"{names},IP:{NODE}")
         (STATE / "ca.pem").write_bytes(pki.ca.read_bytes())
         run(["openssl", "genrsa", "-out", STATE / "accounts.key", 2048])
@@ -167,7 +167,7 @@ class Cluster:
 
     def _import_images(self):
         command = json.loads(re.search(r"^CMD (.*)", (ROOT / "packaging/container/Dockerfile").read_text(), re.MULTILINE)[1])
-        name = re.search(r"image: (\S+)", (ROOT / "packaging/container/observer.yaml").read_text())[1]
+        name = re.search(r"image: (\S+)", (ROOT / "packaging/kubernetes/driver.yaml").read_text())[1]
         for image, layer, does in ((name, "sojourn", command), ("servers:1", "servers", ["nginx", "-g", "daemon off;"]),
                                    ("pause:1", "servers", ["sleep", "infinity"])):
             archive = STATE / "image.tar"

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The manifests of packaging/container on a cluster. `tools/cluster` runs this.
+"""The manifests of packaging/kubernetes on a cluster. `tools/cluster` runs this.
 
 The truths are the logs of the pods' own nginx, and what Kubernetes says of pods.
 """
 import contextlib
 import json
+import os
 import re
+import shutil
+import signal
+import socket
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -16,8 +20,8 @@ from support import ROOT, http
 from support.process import Process, wait_until
 from support.programs import DRIVER, OBSERVER
 
-from .cluster import NODE, STATE, kubectl, objects
-from .workloads import NATS, changed, container_id, drive, pods, process_of, served, served_by_all
+from .cluster import DEFINITIONS, NODE, STATE, kubectl, objects
+from .workloads import IMAGE, MANIFESTS, NATS, changed, container_id, drive, pods, process_of, served, served_by_all
 
 KEPT = {"DAC_READ_SEARCH": 2, "SYS_PTRACE": 19, "SYS_ADMIN": 21, "PERFMON": 38, "BPF": 39}
 pytestmark = pytest.mark.timeout(600)
@@ -26,6 +30,10 @@ pytestmark = pytest.mark.timeout(600)
 def observer_pod():
     (pod,) = pods("app=sojourn", "sojourn").values()
     return pod
+
+
+def observer_status():
+    return next(status for status in observer_pod()["status"]["containerStatuses"] if status["name"] == "sojourn")
 
 
 def assert_counts_agree(observer):
@@ -37,7 +45,7 @@ def assert_counts_agree(observer):
 
 def test_the_observer_has_the_privileges_that_are_documented(observer):
     pod = observer_pod()
-    assert observer and pod["status"]["containerStatuses"][0]["ready"]
+    assert observer and observer_status()["ready"]
     with open(f"/proc/{process_of(pod)}/status", encoding="ascii") as file:
         status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
     assert {int(status[name], 16) for name in ("CapEff", "CapPrm")} == {sum(1 << bit for bit in KEPT.values())}
@@ -70,11 +78,22 @@ def test_labels_are_kubernetes_own_names(observer, drivers):
         assert labels["pod_uid"] in labels["cgroup"] and labels["port"] == "8080"
 
 
+def is_served():
+    """Return whether the service leads to pods that listen: kube-proxy learns of new ones later than Kubernetes."""
+    address = objects("service", "server")["spec"]["clusterIP"]
+    with contextlib.suppress(OSError):
+        for _ in range(20):
+            socket.create_connection((address, 8080), timeout=2).close()
+        return True
+    return False
+
+
 def test_pods_that_come_again_are_followed(observer, drivers):
     first = set(pods("app=web"))
     kubectl("delete", "pod", *first)
     kubectl("rollout", "status", "deployment/web", "--timeout=120s")
     wait_until(lambda: len(pods("app=web")) == 2 and not first & set(pods("app=web")), 60, 0.2)
+    wait_until(is_served, seconds=60, poll_seconds=0.2)
     assert drive(drivers[0], "-c", "16", "-n", "3000")["driver"]["status"]["2xx"] == 3000
     wait_until(lambda: served_by_all() == 3000, seconds=30, poll_seconds=0.5)
     assert_counts_agree(observer)
@@ -130,23 +149,36 @@ def fleet(*words):
         return json.loads(process.stdout)
 
 
-def test_agents_drive_as_one(cluster, drivers):
-    assert drivers
+@pytest.fixture(scope="module", name="nats")
+def nats_fixture(cluster):
+    """A NATS server, nats.default.svc; yields its address."""
     kubectl("apply", "-f", "-", given=NATS)
     kubectl("wait", "--for=condition=Ready", "pod/nats", "--timeout=60s")
     cluster.name_services()
-    address = objects("service", "nats")["spec"]["clusterIP"]
+    return objects("service", "nats")["spec"]["clusterIP"]
+
+
+@contextlib.contextmanager
+def agents():
+    """The job of agents.yaml."""
     # This node has not four CPUs to give; the namespace is not the server's.
     kubectl("apply", "-n", "load", "-f", "-", given=changed(
         "agents.yaml", ("nats://nats:4222", "nats://nats.default.svc:4222"), ('cpu: "1"', "cpu: 50m")))
-    before = served_by_all()
-    document = fleet("--via", f"nats://{address}:4222", "--members", "4", "--gather", "2m", "--",
-                     "http://server.default.svc:8080/", "-c", "16", "--rate", "1000", "-d", "5s", "--quiet", "--json", "-")
+    yield
     kubectl("wait", "-n", "load", "--for=condition=complete", "job/sojourn-agents", "--timeout=60s")
-    result = document["driver"]
+    kubectl("delete", "-n", "load", "job/sojourn-agents")
+
+
+def test_agents_drive_as_one(nats, drivers):
+    assert drivers
+    before = served_by_all()
+    with agents():
+        document = fleet("--via", f"nats://{nats}:4222", "--members", "4", "--gather", "2m", "--",
+                         "http://server.default.svc:8080/", "-c", "16", "--rate", "1000", "-d", "5s", "--quiet", "--json", "-")
+        result = document["driver"]
+        assert {member["host"] for member in result["members"]} == \
+            {pod["metadata"]["name"] for pod in objects("pods", "-n", "load", "-l", "app=sojourn-agents")}
     assert result["requests"] == result["status"]["2xx"] == sum(member["requests"] for member in result["members"]) > 0
-    assert {member["host"] for member in result["members"]} == \
-        {pod["metadata"]["name"] for pod in objects("pods", "-n", "load", "-l", "app=sojourn-agents")}
     assert len(result["members"]) == 4
     wait_until(lambda: served_by_all() == before + result["requests"], seconds=30, poll_seconds=0.5)
 
@@ -232,10 +264,94 @@ def test_documented_queries_join_with_kube_state_metrics(observer, query, driver
 def test_the_kubelets_probes_hold(observer):
     """It has not restarted the observer, which it asked all the time."""
     assert observer
-    status = observer_pod()["status"]["containerStatuses"][0]
+    status = observer_status()
     assert status["ready"] and status["restartCount"] == 0
     events = objects("events", "-n", "sojourn")
     assert not [event["message"] for event in events if event["reason"] == "Unhealthy"]
+
+
+@pytest.fixture(scope="module", name="announced")
+def announced_fixture(observer, nats):
+    """The observer with its agent, of the kustomization fleet/."""
+    assert observer and nats
+    kubectl("apply", "--validate=strict", "-k", MANIFESTS / "fleet")
+    kubectl("-n", "sojourn", "rollout", "status", "daemonset/sojourn", "--timeout=180s", seconds=200)
+    return observer
+
+
+def counted_in(document):
+    """Return the exchanges of each pod of nginx in a run document."""
+    return {service["pod"]: service["exchanges"] for service in document["services"]
+            if service["exchanges"] and service["port"] == 8080}
+
+
+def drive_observed(pod, *words):
+    """Run in a pod what finds the observers at the NATS server. Return the document and what each pod's log has of it."""
+    before = {name: served(name) for name in pods("app=web")}
+    document = json.loads(kubectl("exec", "-n", "load", pod, "--", "sojourn-drive", *words, "--quiet", "--json", "-", seconds=200))
+    wait_until(lambda: served_by_all() >= sum(before.values()) + document["driver"]["requests"], seconds=30, poll_seconds=0.5)
+    return document, {name: served(name) - count for name, count in before.items()}
+
+
+def test_a_fleet_finds_the_observers(announced, drivers):
+    """Targets are named by a service. Its address is not that of the pods, so that single exchanges cannot be joined."""
+    assert announced
+    with agents():
+        document, logged = drive_observed(
+            drivers[0], "fleet", "--via", "nats://nats.default.svc", "--members", "4", "--gather", "2m", "--",
+            "http://server.default.svc:8080/", "-c", "16", "--rate", "1000", "--warmup", "1s", "-d", "5s", "--observer", "fleet")
+    result = document["driver"]
+    assert not result.get("observer_error")
+    assert result["requests"] == sum(counted_in(document).values()) > 0
+    # The warm-up is in the logs alone.
+    assert all(0 < count < logged[name] for name, count in counted_in(document).items()) and len(logged) == 2
+    assert not document["joined"]["joined"]
+
+
+def test_a_driver_finds_the_observers_of_pods(announced, drivers):
+    assert announced
+    targets = [f"http://{pod['status']['podIP']}:8080/" for pod in pods("app=web").values()]
+    document, logged = drive_observed(drivers[0], *targets, "-c", "8", "-n", "4000", "--observer", "nats://nats.default.svc")
+    assert not document["driver"].get("observer_error")
+    assert counted_in(document) == logged and sum(logged.values()) == 4000
+    assert document["joined"]["joined"] == 4000
+
+
+def test_an_observer_that_hangs_is_started_again(observer):
+    before = observer_status()
+    os.kill(process_of(observer_pod()), signal.SIGSTOP)
+    wait_until(lambda: observer_status()["restartCount"] == before["restartCount"] + 1 and observer_status()["ready"],
+               seconds=180, poll_seconds=0.5)
+    assert observer_status()["containerID"] != before["containerID"]
+    assert any("Liveness probe failed" in event["message"] for event in objects("events", "-n", "sojourn"))
+    wait_until(lambda: observer.status("/metrics") == 200, seconds=60, poll_seconds=0.2)
+
+
+def test_a_podmonitor_is_accepted(observer):
+    """By the operator's own definition, in which unknown members are errors."""
+    assert observer
+    kubectl("create", "-f", DEFINITIONS)
+    kubectl("wait", "--for=condition=Established", "crd/podmonitors.monitoring.coreos.com", "--timeout=60s")
+    kubectl("apply", "--validate=strict", "-k", MANIFESTS / "podmonitor")
+    monitor = objects("podmonitor", "sojourn", "-n", "sojourn")["spec"]
+    (endpoint,) = monitor["podMetricsEndpoints"]
+    (pod,) = objects("pods", "-n", "sojourn", "-l", ",".join(f"{name}={value}" for name, value in monitor["selector"]["matchLabels"].items()))
+    assert endpoint["port"] in [port["name"] for container in pod["spec"]["containers"] for port in container.get("ports", [])]
+    secret = objects("secret", "sojourn", "-n", "sojourn")["data"]
+    assert {endpoint["authorization"]["credentials"]["key"], endpoint["tlsConfig"]["ca"]["secret"]["key"]} <= set(secret)
+
+
+def test_a_kustomization_of_ones_own(observer, tmp_path):
+    """That of docs/kubernetes.md is accepted, too: it takes image, Secret and options from one place."""
+    assert observer
+    page = (ROOT / "docs/kubernetes.md").read_text()
+    block = re.search(r"(?:^    .*\n)*^    kind: Kustomization\n(?:^    .*\n|\n(?=    ))*", page, re.MULTILINE)[0]
+    (tmp_path / "kustomization.yaml").write_text(re.sub("^    ", "", block, flags=re.MULTILINE))
+    shutil.copytree(MANIFESTS, tmp_path / "sojourn/packaging/kubernetes")
+    shutil.copytree(STATE / "secret", tmp_path, dirs_exist_ok=True)
+    made = kubectl("kustomize", tmp_path)
+    assert "image: registry.example/sojourn:" in made and f"image: {IMAGE}" not in made
+    kubectl("apply", "--validate=strict", "--dry-run=server", "-k", tmp_path)
 
 
 @pytest.mark.parametrize("token, ready", [(True, True), (False, False)])
@@ -249,4 +365,4 @@ def test_health_as_a_probe_takes_the_token(observer, token, ready):
     else:
         wait_until(lambda: any("statuscode: 401" in event["message"] for event in objects("events", "-n", "sojourn")),
                    seconds=120, poll_seconds=0.5)
-        assert not observer_pod()["status"]["containerStatuses"][0]["ready"]
+        assert not observer_status()["ready"]

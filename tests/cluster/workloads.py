@@ -12,8 +12,8 @@ from support.process import wait_until
 
 from .cluster import NODE, STATE, kubectl, objects
 
-CONTAINER = ROOT / "packaging/container"
-IMAGE = re.search(r"image: (\S+)", (CONTAINER / "driver.yaml").read_text())[1]
+MANIFESTS = ROOT / "packaging/kubernetes"
+IMAGE = re.search(r"image: (\S+)", (MANIFESTS / "driver.yaml").read_text())[1]
 # Each request of nginx is one line of its pod's log.
 WEB = """
 apiVersion: v1
@@ -65,7 +65,7 @@ kind: Service
 metadata: {name: nats}
 spec: {selector: {app: nats}, ports: [{port: 4222}]}
 """
-# As packaging/container/driver.yaml has it.
+# As packaging/kubernetes/driver.yaml has it.
 SECURITY = """{runAsNonRoot: true, runAsUser: 65534, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true,
                         capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}"""
 DRIVERS = "---".join(f"""
@@ -84,7 +84,7 @@ spec:
 
 def changed(name, *changes):
     """Return the manifest with these texts replaced, each of which it has once."""
-    text = (CONTAINER / name).read_text()
+    text = (MANIFESTS / name).read_text()
     for old, new in changes:
         assert text.count(old) == 1, f"{name}: {old}"
         text = text.replace(old, new)
@@ -92,9 +92,9 @@ def changed(name, *changes):
 
 
 class Observer:
-    """The DaemonSet of observer.yaml, as docs/kubernetes.md has it applied."""
+    """The DaemonSet of observer/, as docs/kubernetes.md has it applied."""
 
-    TOKEN = "a-token-of-this-test-only"
+    TOKEN, PHASE_TOKEN = "a-token-of-this-test-only", "another-token-of-this-test"
     URL = f"https://{NODE}:9180"
 
     def __init__(self, cluster):
@@ -102,12 +102,12 @@ class Observer:
         folder.mkdir()
         (folder / "tls.crt").write_bytes(cluster.cert.read_bytes())
         (folder / "tls.key").write_bytes(cluster.key.read_bytes())
+        (folder / "ca.crt").write_bytes((STATE / "ca.pem").read_bytes())
         (folder / "token").write_text(self.TOKEN + "\n")
-        kubectl("create", "namespace", "sojourn")
-        kubectl("label", "namespace", "sojourn", "pod-security.kubernetes.io/enforce=privileged")
-        kubectl("-n", "sojourn", "create", "secret", "generic", "sojourn",
-                *(f"--from-file={folder / name}" for name in ("tls.crt", "tls.key", "token")))
-        kubectl("apply", "-f", CONTAINER / "observer.yaml")
+        (folder / "phase-token").write_text(self.PHASE_TOKEN)
+        kubectl("apply", "-f", MANIFESTS / "observer/namespace.yaml")
+        kubectl("-n", "sojourn", "create", "secret", "generic", "sojourn", *(f"--from-file={file}" for file in folder.iterdir()))
+        kubectl("apply", "--validate=strict", "-k", MANIFESTS / "observer")
         kubectl("-n", "sojourn", "rollout", "status", "daemonset/sojourn", "--timeout=120s", seconds=150)
         wait_until(lambda: self.status("/metrics") == 200, seconds=60, poll_seconds=0.2)
 
@@ -143,7 +143,10 @@ def pods(selector, namespace="default"):
 
 
 def container_id(pod):
-    return pod["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
+    """Return that of the first container in its manifest."""
+    name = pod["spec"]["containers"][0]["name"]
+    (status,) = [status for status in pod["status"]["containerStatuses"] if status["name"] == name]
+    return status["containerID"].removeprefix("containerd://")
 
 
 def served(pod):
