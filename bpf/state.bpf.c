@@ -22,6 +22,7 @@ struct slots_map slots SEC(".maps");
 struct threads_map threads SEC(".maps");
 struct splits_map splits SEC(".maps");
 struct statuses_map statuses SEC(".maps");
+struct windows_map windows SEC(".maps");
 struct route_rows_map route_rows SEC(".maps");
 struct route_places_map route_places SEC(".maps");
 struct route_paths_map route_paths SEC(".maps");

@@ -25,6 +25,7 @@
 #include "protocol/request.h"
 #include "wire/route.h"
 #include "wire/status.h"
+#include "wire/window.h"
 
 enum conn_phase {
 	CONN_IDLE,	 /* no request under way */
@@ -236,6 +237,9 @@ DECLARE_ARRAY(splits, struct service_split, 1, BPF_F_MMAPABLE);
 
 /* [copy_of(service)], with --http. */
 DECLARE_ARRAY(statuses, struct service_statuses, 1, BPF_F_MMAPABLE);
+
+/* [service], shared by all CPUs, with --http. */
+DECLARE_ARRAY(windows, struct service_windows, 1, BPF_F_MMAPABLE);
 
 /* [copy_of(service) × route_rows + row], with --route. */
 DECLARE_ARRAY(route_rows, struct service_route, 1, BPF_F_MMAPABLE);

@@ -46,6 +46,7 @@ enum http2_type {
 	HTTP2_CONTINUATION = 9,
 };
 
+#define HTTP2_ACK	     0x1 /* of SETTINGS and PING */
 #define HTTP2_END_STREAM     0x1
 #define HTTP2_END_HEADERS    0x4
 #define HTTP2_PADDED	     0x8

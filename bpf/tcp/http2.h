@@ -11,7 +11,9 @@
 #include "wire/flow.h"
 #include "protocol/hpack_request.h"
 #include "protocol/http2.h"
+#include "protocol/window.h"
 #include "wire/stream.h"
+#include "wire/window.h"
 
 enum http2_flag {
 	HTTP2_FOLLOWED = 1 << 0,
@@ -44,6 +46,28 @@ struct http2_arrivals {
 	__u32 pad;
 };
 
+/* How much DATA the client lets the server send on the connection (window.h). */
+struct http2_window {
+	__s64 used;	 /* bytes of DATA sent, less those that WINDOW_UPDATE has granted */
+	__u64 closed_ns; /* since when the window is closed; 0: it is open */
+	__u64 shut_ns;	 /* how long it was closed before */
+	__s64 first;	 /* of each stream, before it has used any: from SETTINGS */
+	/* When SETTINGS raised the windows of streams last, and shut_ns with closed_ns then. */
+	__u64 raised_ns, raised_shut_ns;
+	__u32 raises; /* how often they did */
+	__u32 pad;
+	struct window_number number; /* in the client's frame */
+};
+
+/* The server's PINGs; ACKs come in their order. */
+struct http2_pings {
+	__u64 sent_ns; /* when the one that is timed was sent; 0: none is */
+	__u32 timed;   /* its number */
+	__u32 sent;    /* how many were */
+	__u32 acknowledged;
+	__u32 pad;
+};
+
 struct http2_conn {
 	struct http2_way in, out;
 	struct hpack_table fields;     /* of the server's responses */
@@ -57,6 +81,8 @@ struct http2_conn {
 	__u32 last;    /* with HTTP2_LEAVING: streams above are not served */
 	__u32 flags;   /* enum http2_flag */
 	__u32 pad;
+	struct http2_window window;
+	struct http2_pings pings;
 	struct stream_entry opening; /* the latest stream, while it is made */
 };
 

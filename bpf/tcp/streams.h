@@ -27,6 +27,7 @@
 #include "service.h"
 #include "slot.h"
 #include "status.h"
+#include "window.h"
 
 /* Limit of frames and buffers in one read or write: the smallest frames that fill 256 KiB. */
 #define STREAMS_STEPS 32768
@@ -400,6 +401,7 @@ static __always_inline void server_frame_begins(struct streams_call *call, struc
 						__u32 status)
 {
 	const struct http2_side *s = &way->side;
+	struct stream_entry *entry;
 	struct stream *st;
 
 	if (s->type == HTTP2_RST_STREAM)
@@ -409,9 +411,10 @@ static __always_inline void server_frame_begins(struct streams_call *call, struc
 		server_leaves(call, s);
 	if (s->type != HTTP2_HEADERS)
 		return;
-	st = stream_of(call->h, s->stream);
-	if (!st)
+	entry = stream_entry_of(call->h, s->stream);
+	if (!entry)
 		return;
+	st = &entry->stream;
 	bytes_add(&st->bytes_out, HTTP2_HEADER + s->payload);
 	if (st->flags & STREAM_RESPONDING)
 		return;
@@ -422,18 +425,28 @@ static __always_inline void server_frame_begins(struct streams_call *call, struc
 		     st->start_ns ? st->first_write_ns - st->last_read_ns : STATUS_UNTIMED);
 	if (config.route_rows)
 		route_stream_answered(st, call->h->service, status);
+	if (!(s->flags & HTTP2_END_STREAM))
+		window_begins(call->h, entry, call->now);
 }
 
 static __always_inline void server_frame_ends(struct streams_call *call, struct http2_way *way)
 {
 	const struct http2_side *s = &way->side;
 	bool last = http2_is_last(s);
+	struct stream_entry *entry;
 	struct stream *found;
 
+	if (s->type == HTTP2_PING)
+		window_asks(call->h, call->now);
 	if (s->type != HTTP2_DATA && !(last || (way->resumed && s->type == HTTP2_HEADERS)))
 		return;
-	found = stream_of(call->h, s->stream);
-	if (!found || !(found->flags & STREAM_RESPONDING))
+	entry = stream_entry_of(call->h, s->stream);
+	if (s->type == HTTP2_DATA)
+		window_wrote(call->h, entry, call->now);
+	if (!entry)
+		return;
+	found = &entry->stream;
+	if (!(found->flags & STREAM_RESPONDING))
 		return;
 	if (s->type == HTTP2_DATA)
 		bytes_add(&found->bytes_out, HTTP2_HEADER + s->payload);
@@ -512,6 +525,8 @@ static long streams_in_step(__u32 i, struct streams_call *call)
 		client_frame_begins(call, way);
 	if (way->side.type == HTTP2_DATA && (said || way->side.taken))
 		grpc_read(call->h, said, way->bytes.at, call->now);
+	if (window_read(call->h, said, way->bytes.at, call->now) < 0)
+		call->wrong = true;
 	if (config.route_rows)
 		route_in_block(call->h, said, way->bytes.at);
 	if (said & HTTP2_ENDS)
@@ -630,6 +645,7 @@ static __always_inline void http2_init(struct http2_conn *h, __u32 service, __u3
 	h->number = __sync_fetch_and_add(&http2_next, 1);
 	h->service = service;
 	h->flow_hash = flow_hash;
+	h->window.first = WINDOW_START;
 	h->in.side.by_client = true;
 	h->in.side.followed = config.route_rows != 0;
 }

@@ -46,6 +46,9 @@ struct run_http2 {
 	struct run_number refused; /* not processed, according to the server */
 	struct run_number lost;	   /* end not known: no room, or connection given up */
 	struct run_number goaways; /* connections whose end the server announced */
+	/* Of responses: the window of the stream, or else that of the connection, was closed. */
+	struct histogram stream_stalls, connection_stalls;
+	struct histogram pings; /* the server's PING written → its ACK read */
 };
 
 /* Responses of gRPC with --http, counted when they end. */

@@ -47,16 +47,26 @@ struct stream {
 
 _Static_assert(sizeof(struct stream) == 6 * 8 + 4 * 4 + 8, "no hidden padding");
 
+/* How much DATA the client lets the server send on the stream (bpf/tcp/window.h). */
+struct stream_window {
+	__s64 used;	 /* bytes of DATA sent, less those that WINDOW_UPDATE has granted */
+	__u64 closed_ns; /* since when the window is closed, and the response is not over; 0: open */
+	__u64 opened_ns; /* then: until when it was; 0: not yet */
+	__u64 shut_ns; /* at closed_ns, opened_ns or the latest frame: how long the connection's was closed so far */
+};
+
 /* The value of the map. Only its first part is ever copied to the stack, which has no room for more. */
 struct stream_entry {
 	struct stream stream;
 	struct grpc_messages in;  /* whatever the protocol, until the data shows that it is none */
 	struct grpc_messages out; /* with STREAM_GRPC */
 	__u32 untold;		  /* messages of the client that are in no sum yet */
-	__u32 pad;
+	__u32 raises;		  /* at window.closed_ns: those of the connection */
+	struct stream_window window;
 };
 
-_Static_assert(sizeof(struct stream_entry) == sizeof(struct stream) + 2 * 12 + 8,
+_Static_assert(sizeof(struct stream_entry) ==
+		       sizeof(struct stream) + 2 * 12 + 8 + sizeof(struct stream_window),
 	       "no hidden padding");
 
 #endif

@@ -199,6 +199,14 @@ GETTER(http2_reset_by_client, service->http2.reset_by_client)
 GETTER(http2_reset_by_server, service->http2.reset_by_server)
 GETTER(http2_refused, service->http2.refused)
 GETTER(http2_lost, service->http2.lost)
+/* Histograms, which are as known as the streams are. */
+#define STREAMS_KNOW(n) ((struct run_number){.known = service->http2.streams.known, .value = (n)})
+GETTER(stream_stalls, STREAMS_KNOW(service->http2.stream_stalls.count))
+GETTER(stream_stalled, STREAMS_KNOW(service->http2.stream_stalls.sum))
+GETTER(connection_stalls, STREAMS_KNOW(service->http2.connection_stalls.count))
+GETTER(connection_stalled, STREAMS_KNOW(service->http2.connection_stalls.sum))
+GETTER(pings, STREAMS_KNOW(service->http2.pings.count))
+GETTER(pinged, STREAMS_KNOW(service->http2.pings.sum))
 GETTER(srtt, service->srtt_ns)
 GETTER(min_rtt, service->min_rtt_ns)
 GETTER(depth, service->accept_queue.depth)
@@ -234,6 +242,12 @@ static const struct metric service_metrics[] = {
 	{{"sojourn_http2_streams_reset_by_server", METRICS_COUNTER, METRICS_ONE, "Open streams that the server reset."}, get_http2_reset_by_server},
 	{{"sojourn_http2_streams_refused", METRICS_COUNTER, METRICS_ONE, "Streams for which the server said that it did nothing."}, get_http2_refused},
 	{{"sojourn_http2_streams_lost", METRICS_COUNTER, METRICS_ONE, "Streams whose end is not known."}, get_http2_lost},
+	{{"sojourn_http2_stream_stalls", METRICS_COUNTER, METRICS_ONE, "Times that responses had to wait for their stream's window."}, get_stream_stalls},
+	{{"sojourn_http2_stream_stall_seconds", METRICS_COUNTER, METRICS_SECONDS, "How long they did."}, get_stream_stalled},
+	{{"sojourn_http2_connection_stalls", METRICS_COUNTER, METRICS_ONE, "Times that responses had to wait for their connection's window."}, get_connection_stalls},
+	{{"sojourn_http2_connection_stall_seconds", METRICS_COUNTER, METRICS_SECONDS, "How long they did."}, get_connection_stalled},
+	{{"sojourn_http2_pings", METRICS_COUNTER, METRICS_ONE, "PINGs of the server whose round trip was timed."}, get_pings},
+	{{"sojourn_http2_ping_seconds", METRICS_COUNTER, METRICS_SECONDS, "Their round trips."}, get_pinged},
 	{{"sojourn_connections", METRICS_GAUGE, METRICS_ONE, "Connections open now: established, or closed by the client alone."}, get_connections},
 	{{"sojourn_time_wait_sockets", METRICS_GAUGE, METRICS_ONE, "Sockets of the port in TIME_WAIT now."}, get_time_wait},
 	{{"sojourn_time_wait_created", METRICS_COUNTER, METRICS_ONE, "Sockets that the service's closes left in TIME_WAIT."}, get_time_wait_created},

@@ -485,6 +485,14 @@ static void report_values(const struct page *page, const char *label, const stru
 	items_end(&items);
 }
 
+/* Print for how long clients kept responses waiting, and their answers to the server's PINGs. */
+static void report_windows(const struct page *page, const struct run_http2 *http2)
+{
+	report_values(page, "closed windows of streams ", &http2->stream_stalls);
+	report_values(page, "closed windows of connections ", &http2->connection_stalls);
+	report_values(page, "PING round trip ", &http2->pings);
+}
+
 /* Print responses by status, and the service time of failed ones. */
 static void report_statuses(const struct page *page, const struct run_service *service)
 {
@@ -631,6 +639,8 @@ void report_details(const struct page *page, const struct run *run,
 {
 	if (!page->verbose) {
 		report_http2(page, service);
+		if (!page->tight)
+			report_windows(page, &service->http2);
 		report_statuses(page, service);
 		report_routes(page, service, report_span(run, service));
 		report_proposed(page, service);
@@ -641,6 +651,7 @@ void report_details(const struct page *page, const struct run *run,
 	report_unasked(page, service);
 	report_connections(page, service);
 	report_http2(page, service);
+	report_windows(page, &service->http2);
 	report_statuses(page, service);
 	report_routes(page, service, report_span(run, service));
 	report_proposed(page, service);

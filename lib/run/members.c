@@ -86,6 +86,9 @@ static const struct run_member http2_table[] = {
 	GROWING(struct run_http2, refused),
 	GROWING(struct run_http2, lost),
 	GROWING(struct run_http2, goaways),
+	{MEMBER(struct run_http2, HISTOGRAM, stream_stalls), .counts = true, .optional = true},
+	{MEMBER(struct run_http2, HISTOGRAM, connection_stalls), .counts = true, .optional = true},
+	{MEMBER(struct run_http2, HISTOGRAM, pings), .counts = true, .optional = true},
 };
 static const struct run_members http2_members = MEMBERS(struct run_http2, http2);
 

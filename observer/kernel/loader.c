@@ -43,6 +43,7 @@ enum {
 	LISTENERS,
 	OPENS,
 	SPANS,
+	WINDOWS,
 	PLACES,
 	MEMORIES,
 };
@@ -128,6 +129,7 @@ static int map_memories(struct loader *loader)
 		[LISTENERS] = {skel->maps.listeners, &loader->listeners, true},
 		[OPENS] = {skel->maps.opens, &loader->opens, true},
 		[SPANS] = {skel->maps.spans, &services->spans, true},
+		[WINDOWS] = {skel->maps.windows, &services->windows, config->http},
 		[PLACES] = {skel->maps.port_places, &loader->places, true},
 	};
 	int r = 0;
@@ -663,6 +665,11 @@ const struct service_open *loader_open_requests(const struct loader *loader, uin
 const struct service_spans *loader_spans(const struct loader *loader, uint32_t service)
 {
 	return &loader->services.spans[service];
+}
+
+const struct service_windows *loader_windows(const struct loader *loader, uint32_t service)
+{
+	return loader->services.windows ? &loader->services.windows[service] : NULL;
 }
 
 bool loader_ports(const struct loader *loader, uint32_t netns, uint32_t *ret_capacity,

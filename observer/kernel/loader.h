@@ -14,6 +14,7 @@
 #include "wire/config.h"
 #include "wire/counters.h"
 #include "wire/status.h"
+#include "wire/window.h"
 
 struct loader;
 
@@ -178,6 +179,8 @@ struct run_number loader_overflows(const struct loader *loader, uint32_t netns);
 const struct listener_gauge *loader_listeners(const struct loader *loader, uint32_t *ret_count);
 const struct service_open *loader_open_requests(const struct loader *loader, uint32_t service);
 const struct service_spans *loader_spans(const struct loader *loader, uint32_t service);
+/* NULL without config.http. */
+const struct service_windows *loader_windows(const struct loader *loader, uint32_t service);
 /*
  * Find the destination towards which the namespace uses the most ephemeral ports, by the last visit (.used 0: none).
  * *ret_capacity is the number of ports that a destination can use. False: not known.

@@ -254,6 +254,8 @@ static int renew(struct services *services, uint32_t index)
 		return -ENOMEM;
 	each_slot(services, index, empty_slot, services->numbers[index]);
 	memset(&services->spans[index], 0, sizeof(*services->spans));
+	if (services->windows)
+		memset(&services->windows[index], 0, sizeof(*services->windows));
 	if (services->paths)
 		memset(&services->paths[index], 0, sizeof(*services->paths));
 	(void)bpf_map_update_elem(bpf_map__fd(tickets), &index, nothing, BPF_ANY);

@@ -13,6 +13,7 @@
 #include "wire/config.h"
 #include "wire/counters.h"
 #include "wire/status.h"
+#include "wire/window.h"
 
 /* A retired service. It still has its slots, but the kernel side no longer finds them by its key. Port 0: none. */
 struct service_retired {
@@ -28,7 +29,8 @@ struct services {
 	struct service_slot *slots;
 	struct service_split *splits; /* NULL without config.cpu */
 	struct service_spans *spans;
-	struct service_statuses *statuses;  /* NULL without config.http */
+	struct service_windows *windows; /* NULL without config.http, as the next */
+	struct service_statuses *statuses;
 	struct service_transmit *transmits; /* NULL without config.transmit_below */
 	struct service_route *routes;	    /* NULL without config.route_rows */
 	struct service_route *commands;	    /* NULL without config.command_rows, as the next */

@@ -72,6 +72,7 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		 config->transmit_below ? config->copies * config->max_services : 1},
 		{skel->maps.splits, config->cpu ? config->copies * config->max_services : 1},
 		{skel->maps.statuses, config->http ? config->copies * config->max_services : 1},
+		{skel->maps.windows, config->http ? config->max_services : 1},
 		{skel->maps.route_rows,
 		 config->route_rows ? config->copies * config->max_services * config->route_rows
 				    : 1},

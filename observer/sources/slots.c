@@ -198,13 +198,29 @@ static void fill_zeros(struct histogram *h, uint64_t timed)
 	h->count = timed;
 }
 
-static void read_span(const struct loader *loader, uint32_t index, enum span span,
-		      struct histogram *ret_histogram)
+static void read_shared(const struct stage_histogram *all, struct histogram *ret_histogram)
 {
 	struct histogram sum = {};
 
-	add_part(&sum, &loader_spans(loader, index)->spans[span]);
+	add_part(&sum, all);
 	count_parts(&sum, ret_histogram);
+}
+
+static void read_span(const struct loader *loader, uint32_t index, enum span span,
+		      struct histogram *ret_histogram)
+{
+	read_shared(&loader_spans(loader, index)->spans[span], ret_histogram);
+}
+
+static void read_windows(const struct loader *loader, uint32_t index, struct run_http2 *http2)
+{
+	const struct service_windows *windows = loader_windows(loader, index);
+
+	if (!windows)
+		return;
+	read_shared(&windows->stalls[WINDOW_STREAM], &http2->stream_stalls);
+	read_shared(&windows->stalls[WINDOW_CONNECTION], &http2->connection_stalls);
+	read_shared(&windows->pings, &http2->pings);
 }
 
 static void read_split(const struct loader *loader, uint32_t index, struct run_stage *parts)
@@ -460,6 +476,7 @@ void source_slots_read(const struct loader *loader, uint32_t index, struct run_s
 	read_responses(loader, index, service);
 	read_span(loader, index, SPAN_ABANDONED, &service->abandoned);
 	read_span(loader, index, SPAN_TLS_HANDSHAKE, &service->tls_handshake);
+	read_windows(loader, index, &service->http2);
 	timed = service->stages[STAGE_SERVICE].histogram.count;
 	fill_zeros(&service->stages[STAGE_RECEIVE].histogram, timed);
 	fill_zeros(&service->stages[STAGE_RESPOND].histogram, timed);

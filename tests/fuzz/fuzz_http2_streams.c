@@ -12,6 +12,7 @@
 #include "walker.h"
 
 #include "../../bpf/protocol/grpc.h"
+#include "../../bpf/protocol/window.h"
 
 /* nghttp2 may refuse the bytes before or after the field; if it accepts them, both agree. */
 static void compare_status(const struct http2_side *s, uint32_t status)
@@ -40,6 +41,8 @@ struct walked {
 	uint64_t sum;
 	struct hpack_table fields;
 	struct grpc_messages messages; /* all data as if of one stream */
+	struct window_number number;
+	uint64_t settled; /* all numbers of windows */
 	struct http2_side *side;
 };
 
@@ -52,6 +55,16 @@ static void add_data(struct walked *walked, const uint8_t *end)
 	require(count <= taken);
 	require(grpc_follow(&walked->messages, (uintptr_t)(end - taken), count, 1U << 20) ==
 		walked->messages.count - before);
+}
+
+/* Of several settings in one frame the pieces decide which ones are in which result: but the last one is the same. */
+static void add_number(struct walked *walked, uint32_t what, const uint8_t *end)
+{
+	__u32 value = 0, lost = 0;
+
+	if (window_follow(walked->side, &walked->number, what, (uintptr_t)end, &value, &lost))
+		walked->settled = value;
+	require(!lost && walked->number.have < WINDOW_SETTING);
 }
 
 static void add(void *context, const struct http2_side *s, uint32_t what, const uint8_t *end)
@@ -67,12 +80,14 @@ static void add(void *context, const struct http2_side *s, uint32_t what, const 
 		status = http2_blocks(s, &walked->fields, what, (uintptr_t)end);
 	if (s->type == HTTP2_DATA && s->taken)
 		add_data(walked, end);
+	if (window_is_told(s) && (what & HTTP2_BEGINS || s->taken))
+		add_number(walked, what, end);
 	/* A frame may begin and end in two steps or in one. */
 	if (what & HTTP2_BEGINS)
 		*sum = *sum * 31 + (s->stream ^ (uint64_t)s->payload << 32 ^
 				    (uint64_t)s->type << 56 ^ s->flags ^ (uint64_t)status << 8);
 	if (what & HTTP2_ENDS)
-		*sum = *sum * 31 + 1 + (uint64_t)!!http2_is_last(s);
+		*sum = *sum * 31 + 1 + (uint64_t)!!http2_is_last(s) + 2 * walked->settled;
 	if (what & HTTP2_WRONG)
 		*sum = ~*sum;
 }

@@ -29,6 +29,7 @@ from h2.events import StreamEnded  # noqa: E402
 from .test_clear import OPTIONS, _certificate, agrees, client_context, curl, tls_nginx  # noqa: E402, F401
 from .test_http2 import (HEADERS, H2Scene, between, cut, followed, garbage_is_given_up,  # noqa: E402
                          resets_are_by_who_did_it, times_are_the_servers)
+from .test_windows import every_way_to_close_a_window  # noqa: E402
 
 
 class TlsScene(H2Scene):
@@ -162,6 +163,11 @@ def answered(client, asks, stream, count=1):
 @in_quiet
 def test_times_are_those_of_the_server(start, certificate):
     times_are_the_servers(TlsScene(start, certificate))
+
+
+@in_quiet
+def test_every_way_to_close_a_window(start, certificate):
+    every_way_to_close_a_window(TlsScene(start, certificate))
 
 
 def test_resets_are_by_who_did_it(start, certificate):

@@ -184,6 +184,22 @@ static void fill_proposed(struct run_proposed *proposed, struct sequence *sequen
 	proposed->list[0].paths = next(sequence);
 }
 
+static void fill_http2(struct run_http2 *http2, struct sequence *sequence)
+{
+	http2->reason = text("none");
+	set_number(&http2->connections, sequence);
+	set_number(&http2->given_up, sequence);
+	set_number(&http2->streams, sequence);
+	set_number(&http2->reset_by_client, sequence);
+	set_number(&http2->reset_by_server, sequence);
+	set_number(&http2->refused, sequence);
+	set_number(&http2->lost, sequence);
+	set_number(&http2->goaways, sequence);
+	set_histogram(&http2->stream_stalls, sequence);
+	set_histogram(&http2->connection_stalls, sequence);
+	set_histogram(&http2->pings, sequence);
+}
+
 static void fill_service(struct run_service *service, struct sequence *sequence)
 {
 	service->host = text("server-2");
@@ -215,15 +231,7 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	service->looked = next(sequence);
 	service->looked_requests = next(sequence);
 	service->nagle_held = next(sequence);
-	service->http2.reason = text("none");
-	set_number(&service->http2.connections, sequence);
-	set_number(&service->http2.given_up, sequence);
-	set_number(&service->http2.streams, sequence);
-	set_number(&service->http2.reset_by_client, sequence);
-	set_number(&service->http2.reset_by_server, sequence);
-	set_number(&service->http2.refused, sequence);
-	set_number(&service->http2.lost, sequence);
-	set_number(&service->http2.goaways, sequence);
+	fill_http2(&service->http2, sequence);
 	service->responses.count = next(sequence);
 	set_counters(service->responses.status, RUN_STATUS_CLASSES, sequence);
 	service->responses.statuses[0] = next(sequence);
