@@ -173,15 +173,27 @@ static inline __attribute__((always_inline)) int postgres_asks(struct command_si
 	}
 }
 
-/* Return whether the length is that of a message: its own 4 bytes count. */
-static inline __attribute__((always_inline)) int postgres_is_length(const struct command_side *s)
+/*
+ * Take a byte of a message's length, in which its own 4 bytes count. Return 1 if the message ends with it, 0 before or if
+ * more bytes follow, COMMAND_WRONG if no message has this length.
+ */
+static inline __attribute__((always_inline)) int postgres_length(struct command_side *s, __u8 byte)
 {
-	return s->number >= 4 && s->number <= POSTGRES_LONGEST;
+	if (!postgres_number(s, byte))
+		return 0;
+	if (s->number < 4 || s->number > POSTGRES_LONGEST)
+		return COMMAND_WRONG;
+	if (s->number == 4)
+		return 1;
+	postgres_rest(s, s->number - 4);
+	return 0;
 }
 
 /* Take the next byte of a client. Return enum command_said. */
 static inline __attribute__((always_inline)) int postgres_request(struct command_side *s, __u8 byte)
 {
+	int said;
+
 	switch (s->stage) {
 	case POSTGRES_STARTS:
 		return postgres_starts(s, byte);
@@ -192,14 +204,8 @@ static inline __attribute__((always_inline)) int postgres_request(struct command
 		postgres_next(s, POSTGRES_LENGTH);
 		return postgres_asks(s, byte);
 	case POSTGRES_LENGTH:
-		if (!postgres_number(s, byte))
-			return 0;
-		if (!postgres_is_length(s))
-			return COMMAND_WRONG;
-		if (s->number == 4)
-			return postgres_request_ends(s);
-		postgres_rest(s, s->number - 4);
-		return 0;
+		said = postgres_length(s, byte);
+		return said == 1 ? postgres_request_ends(s) : said;
 	default: /* POSTGRES_LAST */
 		return postgres_request_ends(s);
 	}
@@ -256,6 +262,8 @@ postgres_answers(struct command_side *s, struct command_side *in, __u8 type)
 static inline __attribute__((always_inline)) int postgres_reply(struct command_side *s,
 								struct command_side *in, __u8 byte)
 {
+	int said;
+
 	switch (s->stage) {
 	case POSTGRES_STARTS:
 		/* Answers to a request for encryption. */
@@ -265,14 +273,8 @@ static inline __attribute__((always_inline)) int postgres_reply(struct command_s
 	case POSTGRES_TYPE:
 		return postgres_answers(s, in, byte);
 	case POSTGRES_LENGTH:
-		if (!postgres_number(s, byte))
-			return 0;
-		if (!postgres_is_length(s))
-			return COMMAND_WRONG;
-		if (s->number == 4)
-			return postgres_reply_ends(s);
-		postgres_rest(s, s->number - 4);
-		return 0;
+		said = postgres_length(s, byte);
+		return said == 1 ? postgres_reply_ends(s) : said;
 	default: /* POSTGRES_LAST */
 		return postgres_reply_ends(s);
 	}
