@@ -29,8 +29,8 @@
 #include "status.h"
 #include "window.h"
 
-/* Limit of frames and buffers in one read or write: the smallest frames that fill 256 KiB. */
-#define STREAMS_STEPS 32768
+/* Limit of frames and buffers in one read or write: the smallest frames that fill 4.5 MiB. */
+#define STREAMS_STEPS (1 << 19)
 /* How many identifiers are tried, from the latest one on, before all streams are searched. */
 #define STREAMS_TRIED 1024
 

@@ -5,6 +5,7 @@ bytes under the test's control. The parser alone: tests/unit/bpf/protocol/http2.
 import os
 import re
 import socket
+import threading
 import time
 
 import pytest
@@ -375,6 +376,21 @@ def garbage_is_given_up(scene):
 
 def test_what_is_no_http2_is_given_up(start):
     garbage_is_given_up(H2Scene(start))
+
+
+def test_many_small_frames_in_one_read(start):
+    """One read returns 1.4 MB of them. Each is followed, or the next request would not be understood."""
+    scene = H2Scene(start)
+    talk = scene.talk()
+    talk.exchange(1)
+    frames = bytes.fromhex("000005" "02" "00" "00000001" "0000000000") * 100_000  # PRIORITY
+    sender = threading.Thread(target=talk.client.sendall, args=[frames])
+    sender.start()
+    assert len(talk.server.recv(len(frames), socket.MSG_WAITALL)) == len(frames)
+    sender.join()
+    talk.exchange(3)
+    entry = scene.end()
+    assert followed(entry, 2) and timed(entry, 2)
 
 
 # ---- streams that end early ----
