@@ -24,9 +24,6 @@ JOBS = 2
 WHERE = ("lib", "observer", "driver", "tests")
 UNIT_TESTS = ("tests/unit",)
 SETTINGS = Path(__file__).resolve().parents[2] / ".clang-tidy"
-# The analyzer's budget of states per function: a sixth of its default, for a third of the time. Only our longest
-# functions have more states than that.
-STATES = 37500
 FINDING = re.compile(r"^(.*?:\d+):\d+: (?:warning|error): (.*)$")
 
 
@@ -53,9 +50,7 @@ def command_of(root, path, folder):
     checks = ["--checks=-clang-analyzer-*"] if tree.under(path, *UNIT_TESTS) else []
     return [TOOL, f"--config-file={SETTINGS}", "--quiet", *checks, "-p", folder,
             # clang does not know all of gcc's warning options
-            "--extra-arg=-Wno-unknown-warning-option",
-            *(f"--extra-arg={word}" for word in ("-Xclang", "-analyzer-config", "-Xclang",
-                                                 f"max-nodes={STATES}")), root / path]
+            "--extra-arg=-Wno-unknown-warning-option", root / path]
 
 
 @functools.cache
