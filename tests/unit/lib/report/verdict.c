@@ -114,6 +114,18 @@ static void different_sets_are_not_divided(void **state)
 	}
 }
 
+/* The report of a run's joined exchanges has these words. */
+static void assert_joined_says(struct run *run, const char *said)
+{
+	struct report_options options = {.width = 300};
+	autofree char *text = NULL;
+
+	assert_int_equal(join_run(run, 0), 0);
+	text = support_render_as(run, &options);
+	if (!strstr(text, said))
+		fail_msg("no \"%s\" in\n%s", said, text);
+}
+
 /* Each part that may hold most of the time has its sentence. */
 static void the_verdict_names_who_can_help(void **state)
 {
@@ -131,20 +143,15 @@ static void the_verdict_names_who_can_help(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct report_options options = {.width = 300};
 		autorun struct run *run = support_sampled_run();
 		struct run_samples *seen = run->services[0].samples;
-		autofree char *text = NULL;
 
 		for (size_t k = 0; k < seen->count; k++) {
 			seen->samples[k].stage_ns[STAGE_SERVICE] = 0;
 			seen->samples[k].stage_ns[cases[i].stage] =
 				run->driver->samples->samples[k].round_trip_ns * 3 / 4;
 		}
-		assert_int_equal(join_run(run, 0), 0);
-		text = support_render_as(run, &options);
-		if (!strstr(text, cases[i].said))
-			fail_msg("no \"%s\" in\n%s", cases[i].said, text);
+		assert_joined_says(run, cases[i].said);
 	}
 }
 
@@ -163,10 +170,8 @@ static void the_verdict_divides_service(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct report_options options = {.width = 300};
 		autorun struct run *run = support_sampled_run();
 		struct run_samples *seen = run->services[0].samples;
-		autofree char *text = NULL;
 
 		for (size_t k = 0; k < seen->count; k++) {
 			struct run_sample *sample = &seen->samples[k];
@@ -177,10 +182,7 @@ static void the_verdict_divides_service(void **state)
 			sample->runnable_ns =
 				sample->stage_ns[STAGE_SERVICE] * cases[i].runnable / 100;
 		}
-		assert_int_equal(join_run(run, 0), 0);
-		text = support_render_as(run, &options);
-		if (!strstr(text, cases[i].said))
-			fail_msg("no \"%s\" in\n%s", cases[i].said, text);
+		assert_joined_says(run, cases[i].said);
 	}
 }
 
@@ -198,19 +200,14 @@ static void nagle_is_named_where_it_explains(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct report_options options = {.width = 300};
 		autorun struct run *run = support_sampled_run();
 		struct run_samples *seen = run->services[0].samples;
-		autofree char *text = NULL;
 
 		for (size_t k = 0; k < seen->count; k++)
 			seen->samples[k].stage_ns[STAGE_SERVICE] = 0;
 		run->services[0].exchanges = cases[i].exchanges;
 		run->services[0].nagle_held = cases[i].held;
-		assert_int_equal(join_run(run, 0), 0);
-		text = support_render_as(run, &options);
-		if (!strstr(text, cases[i].said))
-			fail_msg("no \"%s\" in\n%s", cases[i].said, text);
+		assert_joined_says(run, cases[i].said);
 	}
 }
 
