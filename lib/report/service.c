@@ -389,8 +389,7 @@ static void add_source(struct items *items, const char *what, const struct run_s
 		items_add(items, "%s %s", what, stage->source);
 }
 
-/* The default, which is not worth a line. */
-
+/* The usual one is not worth a line. */
 static void add_quiet(struct items *items, const struct run_number *quiet_ns)
 {
 	char text[SHORT_TEXT];

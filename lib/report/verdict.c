@@ -278,8 +278,7 @@ static bool advise_pause(const struct run *run, const struct run_service *servic
 	report_server_name(service, name);
 	snprintf(ret_text, size,
 		 "%s read the %u slowest within %s, after up to %s: it paused (garbage collection, "
-		 "a "
-		 "blocked loop, no CPU)",
+		 "a blocked loop, no CPU)",
 		 name, FEWEST_SLOW, page_time((double)read_ns, apart),
 		 page_time((double)wait_ns, wait));
 	return true;
