@@ -20,11 +20,15 @@ class Overtime(BaseException):
 
 
 def pytest_configure():
-    """End like ^C if asked to, so that what tests began is ended. An observer that changed its user would stay."""
+    """End like ^C if asked to, so that what tests began is ended. An observer that changed its user would stay.
+
+    A shell's background job ignores ^C, and so would what the tests begin.
+    """
     def stop(*_):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # another one would interrupt that
         raise KeyboardInterrupt("SIGTERM")
     signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextlib.contextmanager
