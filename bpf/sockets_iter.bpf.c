@@ -110,6 +110,7 @@ static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u3
 		count_atomic(slot, COUNTER_PREEXISTING, 1);
 }
 
+/* @skc is the result of a cast, not the iterator's own pointer: netns.h says why. */
 static __always_inline void key_of_common(const struct sock_common *skc,
 					  struct service_key *ret_key)
 {
@@ -142,7 +143,7 @@ static __always_inline void visit_time_wait(struct sock_common *skc)
 	/* Such a socket also stands for one in FIN_WAIT2, which waits for the peer's FIN. */
 	if (!tw || tw->tw_sk.tw_substate != TCP_TIME_WAIT)
 		return;
-	service = service_of_common(skc);
+	service = service_of_common((const void *)tw);
 	g = gauges_of(service);
 	if (g)
 		g->time_wait++;
@@ -200,7 +201,7 @@ static __always_inline void visit_listener(struct sock_common *skc)
 
 	if (!sk)
 		return;
-	key_of_common(skc, &key);
+	key_of_common(&sk->__sk_common, &key);
 	if (!listener_wanted(&key, false))
 		return;
 	service = service_of_listener(&key);
@@ -338,11 +339,13 @@ static __always_inline void visit_connection(struct sock_common *skc)
 	struct tcp_sock *tp;
 	__u32 service;
 
-	key_of_common(skc, &key);
-	if (!port_observed(key.port) || !listener_wanted(&key, false))
+	if (!port_observed(skc->skc_num))
 		return;
 	tp = bpf_skc_to_tcp_sock(skc);
-	if (!tp || outgoing(tp))
+	if (!tp)
+		return;
+	key_of_common((const void *)tp, &key);
+	if (!listener_wanted(&key, false) || outgoing(tp))
 		return;
 	service = service_of_connection(&key, 0);
 	g = gauges_of(service);
@@ -358,11 +361,10 @@ static __always_inline void visit_connection(struct sock_common *skc)
 /* Visit a socket that the server has closed, but whose data may still have to be sent. */
 static __always_inline void visit_closing(struct sock_common *skc)
 {
-	__u32 service = service_of_common(skc);
-	struct service_open *o = open_of(service);
-	struct tcp_sock *tp = o ? bpf_skc_to_tcp_sock(skc) : NULL;
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(skc);
+	struct service_open *o = tp ? open_of(service_of_common((const void *)tp)) : NULL;
 
-	if (!o || !tp || outgoing(tp))
+	if (!o || outgoing(tp))
 		return;
 	o->closing++;
 	o->closing_bytes += tp->write_seq - tp->snd_una;

@@ -28,6 +28,11 @@
 	})
 #endif
 
+/* Return whether a process has accepted @sk. Likewise: netns.h has the price of a pointer that is read through @sk. */
+#ifndef ACCEPTED
+#define ACCEPTED(sk) (!!(sk)->sk_socket)
+#endif
+
 /* Return whether @a is after @b. Sequence numbers are compared modulo 2^32 (RFC 9293, 3.4). */
 static __always_inline bool seq_after(__u32 a, __u32 b)
 {
@@ -59,11 +64,6 @@ static __always_inline __u32 unread_between(const struct sock *sk, __u32 copied_
 	return unread;
 }
 
-static __always_inline __u32 unread_bytes(const struct sock *sk)
-{
-	return unread_between(sk, TCP_FIELD(sk, copied_seq), TCP_FIELD(sk, rcv_nxt));
-}
-
 /*
  * Return the sequence number after the last byte read. A FIN has one, too, which a read takes along
  * if the FIN came with its bytes.
@@ -84,7 +84,7 @@ static __always_inline void arrival_first(const struct sock *sk, struct conn *c,
 {
 	__u32 next = (c->newest & 1) ^ 1;
 
-	if (!sk->sk_socket && !c->touched)
+	if (!ACCEPTED(sk) && !c->touched)
 		c->flags |= CONN_QUEUED;
 	PLAIN(&c->arrival_range[next]) = 0;
 	atomic_order(&c->announced);
@@ -111,10 +111,11 @@ static __always_inline void arrival_queued(const struct sock *sk, struct conn *c
 	q->next++;
 }
 
-/* Note that bytes before @end can be read. The socket's lock is held, so there is one writer. */
-static __always_inline void arrival_note(const struct sock *sk, struct conn *c, __u32 end)
+/* Note that bytes from @oldest to @end can be read. The socket's lock is held, so there is one writer. */
+static __always_inline void arrival_note(const struct sock *sk, struct conn *c, __u32 oldest,
+					 __u32 end)
 {
-	__u32 oldest = TCP_FIELD(sk, copied_seq), begin = c->announced;
+	__u32 begin = c->announced;
 
 	if (!seq_after(begin, oldest))
 		arrival_first(sk, c, arrival_range(oldest, end));

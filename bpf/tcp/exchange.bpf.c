@@ -24,6 +24,9 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 /* sk_data_ready and sock_send_length run within the call in which TCP has read the clock. */
 #define TCP_CLOCK
 #define TCP_FIELD(sk, field) (RDONLY(sk, struct tcp_sock)->field)
+/* For what @sk points to, see netns.h. */
+#define UNTRUSTED(sk) ((const struct sock *)RDONLY(sk, struct tcp_sock))
+#define ACCEPTED(sk)  (!!UNTRUSTED(sk)->sk_socket)
 
 #include "commands.h"
 #include "exchange.h"
@@ -60,7 +63,7 @@ static __always_inline void listener_ready(const struct sock *sk)
 	slot = c ? slot_of(c->service) : NULL;
 	if (c && !slot) {
 		/* The service got slots with its first connection. A helper here (netns.h) would slow down every arrival. */
-		key.netns = sk->__sk_common.skc_net.net->ns.inum;
+		key.netns = UNTRUSTED(sk)->__sk_common.skc_net.net->ns.inum;
 		key.port = sk->__sk_common.skc_num;
 		key.protocol = PROTO_TCP;
 		c->service = service_find(&key);
@@ -76,16 +79,17 @@ static __always_inline void listener_ready(const struct sock *sk)
 static __always_inline void exchange_arrival(const struct sock *sk, bool http)
 {
 	struct conn *c = conn_of(sk);
-	__u32 begin, end;
+	__u32 begin, oldest, end;
 
 	if (!c || c->flags & CONN_WRITES_OVER)
 		return;
-	/* A FIN alone raises sk_data_ready too; it is no request. */
-	if (!unread_bytes(sk))
-		return;
+	oldest = TCP_FIELD(sk, copied_seq);
 	end = TCP_FIELD(sk, rcv_nxt);
+	/* A FIN alone raises sk_data_ready too; it is no request. */
+	if (!unread_between(sk, oldest, end))
+		return;
 	begin = c->announced;
-	arrival_note(sk, c, end);
+	arrival_note(sk, c, oldest, end);
 	if (http && c->marks & MARK_MULTIPLEXED && seq_after(end, begin))
 		streams_arrival(sk, arrival_range(begin, end));
 }

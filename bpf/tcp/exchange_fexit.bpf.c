@@ -60,7 +60,7 @@ int BPF_PROG(exchange_segment, struct sock *sk, struct sk_buff *skb)
 		return 0;
 	end = segment_end(skb);
 	if (segment_readable(sk, skb, end))
-		arrival_note(sk, c, end);
+		arrival_note(sk, c, TCP_FIELD(sk, copied_seq), end);
 	return 0;
 }
 

@@ -19,7 +19,7 @@ static __always_inline void connect_key_of(const struct sock *sk, const struct f
 	*ret_key = (struct connect_key){
 		.socket = (__u64)flow->client_port << 16 | flow->server_port,
 		.hash = hash,
-		.netns = sk->__sk_common.skc_net.net->ns.inum,
+		.netns = netns_inode(sk),
 	};
 }
 
