@@ -43,6 +43,9 @@ __attribute__((format(printf, 2, 0))) static int keep_message(enum libbpf_print_
 {
 	autofree char *text = NULL;
 
+	/* Thousands of messages of a start are for --verbose alone. */
+	if (level != LIBBPF_WARN && !log_is_verbose())
+		return 0;
 	if (vasprintf(&text, format, args) < 0)
 		return 0;
 	if (*text)
