@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "doctor/doctor.h"
 #include "observe.h"
 #include "options/options.h"
+#include "kernel/heap.h"
 #include "kernel/plan.h"
 #include "probe/probe.h"
 #include "sinks/live/replay.h"
@@ -101,6 +101,7 @@ static int main_probe(int argc, char **argv)
 	if (r < 0)
 		return parse_exit(r);
 	wish.everything = options.json || !options.cost;
+	heap_loading();
 	r = plan_build(&wish, &plan);
 	if (r < 0) {
 		log_open("sojourn probe", false);
@@ -232,15 +233,9 @@ static int run(int argc, char **argv)
 	return run_command(argc - 1, argv + 1);
 }
 
-/*
- * Readings of many services are large, and mostly zeros. Memory fresh from the kernel takes only the
- * pages that are written. malloc() would otherwise raise this threshold, and reuse and zero memory.
- */
-#define OWN_MAPPING_BYTES (2 << 20)
-
 int main(int argc, char **argv)
 {
-	mallopt(M_MMAP_THRESHOLD, OWN_MAPPING_BYTES);
+	heap_running();
 	streams_begin();
 	return streams_end(run(argc, argv));
 }

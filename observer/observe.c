@@ -17,6 +17,7 @@
 #include "host/netns.h"
 #include "host/target.h"
 #include "process/confine.h"
+#include "kernel/heap.h"
 #include "kernel/loader.h"
 #include "lacks.h"
 #include "loop.h"
@@ -716,6 +717,7 @@ static int run_observation(struct observation *o)
 		exit_code = find_target(o);
 	if (!exit_code)
 		exit_code = find_cgroup(o);
+	heap_loading();
 	if (!exit_code)
 		exit_code = make_plan(o);
 	if (exit_code)

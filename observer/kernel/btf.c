@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Looks into the kernel's BTF, read once; see btf.h. Neighbour: plan.c. */
+/* Looks into the kernel's BTF; see btf.h. Neighbour: plan.c. */
 #include "btf.h"
 
 #include <errno.h>
@@ -13,21 +13,28 @@
 #include "message.h"
 #include "sojourn/cleanup.h"
 
+static struct btf *types;
+
 static const struct btf *kernel_btf(void)
 {
-	static struct btf *btf;
 	static int error;
 
-	if (!btf && !error) {
+	if (!types && !error) {
 		loader_message_begin(); /* keep libbpf's messages from standard error */
-		btf = btf__load_vmlinux_btf();
-		error = (int)libbpf_get_error(btf);
+		types = btf__load_vmlinux_btf();
+		error = (int)libbpf_get_error(types);
 		if (error)
-			btf = NULL;
+			types = NULL;
 	}
-	if (!btf)
+	if (!types)
 		errno = -error;
-	return btf;
+	return types;
+}
+
+void kernel_btf_release(void)
+{
+	btf__free(types);
+	types = NULL;
 }
 
 /*

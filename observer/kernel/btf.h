@@ -23,6 +23,9 @@ int kernel_btf_hook(const char *hook, char *reason, size_t size);
  */
 int kernel_btf_fexit(void);
 
+/* Free what was read of BTF, 7 MB. A later question reads it again. */
+void kernel_btf_release(void);
+
 struct bpf_program;
 
 /*

@@ -521,6 +521,7 @@ int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
 		r = rehearse(next, count, &rehearsal);
 		choose(ret_plan, wish);
 	}
+	kernel_btf_release();
 	return r;
 }
 

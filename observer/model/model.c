@@ -12,6 +12,7 @@
 #include "budget.h"
 #include "clients.h"
 #include "history.h"
+#include "kernel/heap.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
 #include "sources/source.h"
@@ -754,6 +755,7 @@ static int model_init(struct model *model)
 		return r;
 	if (model->options.findings)
 		open_findings(model);
+	heap_running(); /* these were the last programs to load */
 	if (model->options.samples)
 		r = source_ring_new(model->loader, model->options.samples,
 				    model->options.budget->samples, &model->ring);
