@@ -57,12 +57,14 @@ static void close_if_over(struct udp_socket *socket, uint64_t now_ns)
 		udp_socket_close(socket);
 }
 
+static void start(struct udp *udp, uint32_t slot, uint64_t now_ns);
+
 /* Report the slot's result, and start its next request if wanted. */
 static void report(struct udp *udp, uint32_t slot, struct engine_result *result)
 {
 	udp->exchanges[slot].state = UDP_IDLE;
 	if (udp->host->done(udp->host, slot, result) == ENGINE_AGAIN)
-		udp_start(udp, slot);
+		start(udp, slot, result->end_ns);
 }
 
 /* There is no socket, or nobody listens: the worker waits before it tries again. */
@@ -209,11 +211,10 @@ static struct capture_store *store_of(struct udp *udp, uint32_t slot)
 	return &udp->host->clients[slot].store;
 }
 
-void udp_start(void *state, uint32_t slot)
+/* @now_ns is for limits alone: udp_queue_send() reads the clock when the request leaves. */
+static void start(struct udp *udp, uint32_t slot, uint64_t now_ns)
 {
-	struct udp *udp = state;
 	struct udp_socket *socket = socket_of(udp, slot);
-	uint64_t now_ns = clock_now_ns();
 	int err = 0;
 
 	udp->exchanges[slot] = (struct udp_exchange){.begin_ns = now_ns};
@@ -235,6 +236,11 @@ void udp_start(void *state, uint32_t slot)
 	udp_queue_add(socket, slot);
 	if (!socket->receiving)
 		flush(socket);
+}
+
+void udp_start(void *state, uint32_t slot)
+{
+	start(state, slot, clock_now_ns());
 }
 
 /* Once the order is broken, replies on this socket cannot be assigned: retire it. */

@@ -50,8 +50,9 @@ static void take_out(struct udp_socket *socket, uint32_t first, uint32_t count)
 {
 	uint32_t rest = socket->queued - first - count;
 
-	memmove(&socket->queue[first], &socket->queue[first + count],
-		rest * sizeof(socket->queue[0]));
+	if (rest)
+		memmove(&socket->queue[first], &socket->queue[first + count],
+			rest * sizeof(socket->queue[0]));
 	socket->queued -= count;
 }
 
