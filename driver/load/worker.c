@@ -162,10 +162,21 @@ static int open_all(struct worker *worker)
 	return err;
 }
 
+/*
+ * Nobody cancels this thread. Yet libc marks each of its system calls as a place to do so, with two locked
+ * instructions before and after. It leaves them out where a thread may be cancelled anywhere.
+ */
+static void refuse_cancelling(void)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+}
+
 static void *run_thread(void *argument)
 {
 	struct worker *worker = argument;
 
+	refuse_cancelling();
 	worker->error = open_all(worker);
 	uv_sem_post(&worker->opened);
 	uv_run(&worker->loop, UV_RUN_DEFAULT);
