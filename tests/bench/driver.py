@@ -12,6 +12,8 @@ second and per CPU second of the client, peak memory, and the ratio of each roun
 - first: likewise, but the client closes first; tcp_tw_reuse is 0, as towards any other host
 - https: keep-alive with TLS; h2: HTTP/2 with TLS, 10 requests at a time on each connection; h2c: the same
   without TLS
+- grpc: unary calls to a server of grpcio, 8 at a time on each of 8 connections, against ghz. The server is slower
+  than its clients, so their rates are its own. Only with --also ghz
 - udp: 64 B datagrams to an echo server from 64 sockets. The peer is a bare loop of epoll_wait(), recv() and
   send() without clock or statistics; udp-8: 8 requests on each socket
 - null: requests without I/O, the driver's own ceiling
@@ -32,6 +34,7 @@ from pathlib import Path
 from common import (
     CLIENT_CPU, ROUNDS, SERVER_CPU, Priority, Timed, bounded, machine, need, pinned_nginx, ratios, spread)
 
+from support import ROOT
 from support.net import Netns, free_port
 from support.pki import Pki
 from support.process import Process
@@ -39,16 +42,17 @@ from support.programs import BUILD, DRIVER
 
 CONNECTIONS = 64
 STREAMS = 10
+CALLS = 8  # of gRPC: connections, and calls at a time on each
 OURS = "sojourn-drive"
 BARE = BUILD / "tests/bench/bare_udp"
 LOOP = BUILD / "tests/bench/bare_loop"
 SIZE = 64
 
 
-def ours(*options, netns=None, cpu=CLIENT_CPU):
+def ours(*options, netns=None, cpu=CLIENT_CPU, connections=CONNECTIONS):
     def run(url, seconds):
         with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
-            done = Timed([*(netns.prefix() if netns else []), DRIVER, url, "-c", CONNECTIONS, "-d",
+            done = Timed([*(netns.prefix() if netns else []), DRIVER, url, "-c", connections, "-d",
                           f"{seconds}s", "--quiet", "--json", file.name, *options], cpu)
             with open(file.name, encoding="utf-8") as written:
                 driver = json.load(written)["driver"]
@@ -198,7 +202,7 @@ def compare(title, url, clients, arguments):
 
 def compare_http(title, url, arguments, fresh=False):
     options = ["-H", "Connection: close", "--new-connections"] if fresh else []
-    peers = PEERS | {name: ALSO[name] for name in arguments.also}
+    peers = PEERS | {name: ALSO[name] for name in arguments.also if name in ALSO}
     compare(title, url, {OURS: ours(*options)} | {name: make(fresh) for name, make in peers.items()}, arguments)
 
 
@@ -246,6 +250,41 @@ def scene_h2(scheme, title, arguments):
     pki.close()
 
 
+PROTO = """syntax = "proto3";
+package test;
+message Text { string text = 1; }
+service Service { rpc Echo(Text) returns (Text); }
+"""
+
+
+def ghz(proto, text):
+    """Calls under way at the end are waited for: they would be errors."""
+    def run(address, seconds):
+        done = Timed(["ghz", "--insecure", "--cpus", 1, "-c", CALLS * CALLS, "--connections", CALLS, "-z", f"{seconds}s",
+                      "--duration-stop", "wait", "--proto", proto, "--call", "test.Service.Echo", "-d",
+                      json.dumps({"text": text}), "-O", "json", address])
+        found = json.loads(done.text)
+        if set(found["statusCodeDistribution"]) != {"OK"}:
+            sys.exit(f"ghz had other results than OK: {found['statusCodeDistribution']}")
+        return found["count"], found["rps"], done
+    return run
+
+
+def scene_grpc(title, arguments):
+    text, port = "x" * SIZE, free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        proto, message = Path(folder, "test.proto"), Path(folder, "message")
+        proto.write_text(PROTO, encoding="ascii")
+        message.write_bytes(bytes([1 << 3 | 2, SIZE]) + text.encode())  # field 1, of bytes
+        with Process(["taskset", "-c", SERVER_CPU, ROOT / "tests/support/grpcserver.py", port]) as server:
+            server.wait_for("ready")
+            Priority.give(server.pid)
+            clients = {OURS: lambda address, seconds: ours(
+                "--grpc", "--body", f"@{message}", f"--streams={CALLS}", connections=CALLS)(
+                    f"h2c://{address}/test.Service/Echo", seconds)}
+            compare(title, f"127.0.0.1:{port}", clients | {"ghz": ghz(proto, text)}, arguments)
+
+
 def scene_null(title, arguments):
     compare(title, "null://", {OURS: ours()}, arguments)
 
@@ -267,6 +306,7 @@ SCENES = {
     "first": scene_first,
     **{scheme: lambda title, arguments: scene_h2(title, title, arguments)
        for scheme in ("https", "h2", "h2c")},
+    "grpc": scene_grpc,
     "udp": scene_udp,
     "udp-8": lambda title, arguments: scene_udp(title, arguments, "--match=id:4",
                                                 "--outstanding=8"),
@@ -283,9 +323,9 @@ def main():
     parser.add_argument("--seconds", type=bounded(int, 1, 3600), default=4, help="length of each run")
     parser.add_argument("scenes", nargs="*", choices=[*SCENES, []], default=[],
                         help="default: all of them")
-    parser.add_argument("--also", metavar="PEER", nargs="+", choices=ALSO, default=[],
-                        help="clients to compare with over HTTP/1.1, which have no Debian package and must be installed: "
-                        f"{', '.join(ALSO)}")
+    parser.add_argument("--also", metavar="PEER", nargs="+", choices=[*ALSO, "ghz"], default=[],
+                        help="clients to compare with over HTTP/1.1, or over gRPC (ghz), which have no Debian package and must "
+                        f"be installed: {', '.join(ALSO)}, ghz")
     Priority.option(parser)
     arguments = parser.parse_args()
     Priority.choose(arguments)
@@ -298,7 +338,9 @@ def main():
             sys.exit(f"{program} is missing: build with -D SOJOURN_TESTS=ON")
     print(f"{machine()}\n{arguments.rounds} rounds of {arguments.seconds} s, {CONNECTIONS} "
           f"connections, {Priority.name()} priority, medians [quartiles]")
-    for scene in arguments.scenes or SCENES:
+    if "grpc" in arguments.scenes and "ghz" not in arguments.also:
+        parser.error("grpc: its peer has no Debian package: give --also ghz")
+    for scene in arguments.scenes or [scene for scene in SCENES if scene != "grpc" or "ghz" in arguments.also]:
         SCENES[scene](scene, arguments)
 
 
