@@ -137,14 +137,15 @@ struct tcp_sock {
 	__u32 rcv_nxt;
 	__u32 copied_seq;
 	__u32 write_seq;
-	__u32 snd_una;	    /* the oldest byte that is not acknowledged */
-	__u32 data_segs_in; /* segments with data, also those that were thrown away */
-	__u32 lsndtime;	    /* when data was sent last, in ticks */
-	__u32 snd_nxt;	    /* after the last byte that was sent */
-	__u32 snd_sml;	    /* after the last sent segment that was not a full one */
-	__u32 mss_cache;    /* bytes in a full one */
-	__u8 nonagle : 4;   /* 0: Nagle's algorithm is in force */
-	int linger2;	    /* TCP_LINGER2; negative: no FIN_WAIT2 */
+	__u32 snd_una;	      /* the oldest byte that is not acknowledged */
+	__u64 bytes_received; /* payload */
+	__u32 data_segs_in;   /* segments with data, also those that were thrown away */
+	__u32 lsndtime;	      /* when data was sent last, in ticks */
+	__u32 snd_nxt;	      /* after the last byte that was sent */
+	__u32 snd_sml;	      /* after the last sent segment that was not a full one */
+	__u32 mss_cache;      /* bytes in a full one */
+	__u8 nonagle : 4;     /* 0: Nagle's algorithm is in force */
+	int linger2;	      /* TCP_LINGER2; negative: no FIN_WAIT2 */
 	/* For how long there was something to send, in ticks, by what held it up. */
 	__u32 chrono_start;
 	__u32 chrono_stat[3];

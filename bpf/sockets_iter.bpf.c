@@ -63,13 +63,15 @@ static __always_inline struct conn *keep(struct sock_common *skc, struct conn *f
 }
 
 /*
- * Return whether the peer sent data after the last data to it, so that a request may be under way.
- * The times are in ticks: a request answered within the same tick is not seen.
+ * Return whether a process may have read a request without answering it. It has read something, and the peer sent data
+ * after the last data to it. The times are in ticks: a request answered within the same tick is not seen.
  */
 static __always_inline bool perhaps_waits(const struct tcp_sock *tp)
 {
 	const struct inet_connection_sock *icsk = (const void *)tp;
 
+	if (tp->bytes_received == tp->rcv_nxt - tp->copied_seq)
+		return false;
 	return (__s32)(icsk->icsk_ack.lrcvtime - tp->lsndtime) > 0;
 }
 

@@ -39,6 +39,7 @@ def test_what_was_queued_before_the_observation_is_untimed(start):
         port = listener.getsockname()[1]
         with socket.create_connection(("127.0.0.1", port)) as client:
             connection, _ = listener.accept()
+            time.sleep(0.02)  # several ticks of the kernel's clock after the handshake
             client.sendall(b"half ")
             observer = start(Observer(ports=[port]))
             for words in (b"a request\n", b"request\n"):
