@@ -151,7 +151,7 @@ def test_every_alert_is_tested():
 def test_no_engines_profile_forbids_bpf():
     """Podman's profile of Debian 12 allows BPF only with CAP_SYS_ADMIN."""
     assert "--security-opt seccomp=unconfined" in (PACKAGING / "container/Dockerfile").read_text()
-    assert "seccompProfile: {type: Unconfined}" in (PACKAGING / "container/observer.yaml").read_text()
+    assert "seccompProfile: {type: Unconfined}" in (PACKAGING / "kubernetes/observer/observer.yaml").read_text()
 
 
 def test_the_unit_is_started_when_it_answers_and_not_again_in_vain():
@@ -171,16 +171,22 @@ def test_privileges_are_the_same_everywhere():
     for key in ("AmbientCapabilities", "CapabilityBoundingSet"):
         assert set(re.findall(rf"^{key}=(.*)$", unit, re.MULTILINE)[0].split()) == \
             {f"CAP_{name}" for name in CAPABILITIES}
-    manifest = (PACKAGING / "container/observer.yaml").read_text()
+    manifest = (PACKAGING / "kubernetes/observer/observer.yaml").read_text()
     # The manifest observes pods, in network namespaces of their own.
     assert set(re.search(r"add: \[(.*)\]", manifest)[1].split(", ")) == FROM_ROOT | {"SYS_ADMIN"}
     assert set(re.findall(r"--cap-add (\w+)", (PACKAGING / "container/Dockerfile").read_text())) \
         == FROM_ROOT
 
 
-@pytest.mark.parametrize("path", ["container/observer.yaml", "container/driver.yaml", "container/agents.yaml"])
+def manifests():
+    """Return every manifest with a container of ours, and its text."""
+    texts = {path: path.read_text() for path in sorted((PACKAGING / "kubernetes").rglob("*.yaml"))}
+    return {path: text for path, text in texts.items() if "image: sojourn" in text}
+
+
+@pytest.mark.parametrize("path", manifests(), ids=lambda path: path.stem)
 def test_options_of_manifests_exist(path):
-    words = re.search(r"command: \[(.*)\]", (PACKAGING / path).read_text())[1]
+    words = re.search(r"command: \[(.*)\]", path.read_text())[1]
     program = [BUILD / "observer/sojourn", "serve"]
     if words.startswith("sojourn-drive"):
         program = [BUILD / "driver/sojourn-drive", *re.findall(r"^sojourn-drive, (agent)", words)]
@@ -192,5 +198,6 @@ def test_options_of_manifests_exist(path):
 def test_versions_are_the_same():
     version = re.search(r"project\(sojourn VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
     assert f"({version})" in (PACKAGING / "changelog").read_text()
-    for name in ("observer.yaml", "driver.yaml", "agents.yaml"):
-        assert f"image: sojourn:{version}" in (PACKAGING / "container" / name).read_text()
+    assert len(manifests()) == 4
+    for text in manifests().values():
+        assert f"image: sojourn:{version}\n" in text
