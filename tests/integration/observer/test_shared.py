@@ -17,7 +17,7 @@ from support.documents import service
 from support.process import run
 from support.programs import Driver, Lab, Nginx, Observer
 
-SHARED = ("--cpus", 8192, "--memory", "100M")
+SHARED = ("--cpus", 8192, "--memory", "120M")
 LOG = "log_format counted '$status $request_length $bytes_sent';"
 COUNT = 40000
 

@@ -39,7 +39,7 @@ static unsigned int any(unsigned int *seed, unsigned int below)
 	return (unsigned int)rand_r(seed) % below;
 }
 
-static size_t put(uint8_t *at, uint32_t value, unsigned int bytes)
+static size_t put(uint8_t *at, uint64_t value, unsigned int bytes)
 {
 	for (unsigned int i = 0; i < bytes; i++)
 		at[i] = (uint8_t)(value >> 8 * (bytes - 1 - i));
