@@ -149,11 +149,16 @@ static bool is_held(const struct run_service *service, enum cause cause, double 
 	       (cause == CAUSE_NETWORK || cause == CAUSE_TRANSMIT);
 }
 
+static bool is_network(enum cause cause)
+{
+	return cause == CAUSE_NETWORK || cause == CAUSE_NETWORK_FOLLOWED;
+}
+
 /* Late writes may be the ends of responses: then their time is not the network's. */
 static bool is_late(const struct run_service *service, enum cause cause,
 		    const struct account *account)
 {
-	return (cause == CAUSE_NETWORK || cause == CAUSE_NETWORK_FOLLOWED) &&
+	return is_network(cause) &&
 	       report_trails(service, account->share, account->spent_ns[cause]);
 }
 
@@ -193,8 +198,7 @@ static bool is_crowded(const struct run_service *service, enum cause cause,
 {
 	const struct run_number *overflows = &service->accept_queue.overflows;
 
-	return (cause == CAUSE_NETWORK || cause == CAUSE_NETWORK_FOLLOWED) && overflows->known &&
-	       overflows->value &&
+	return is_network(cause) && overflows->known && overflows->value &&
 	       (double)overflows->value * SENT_AGAIN_NS >=
 		       DOMINANT_SHARE * account->spent_ns[cause] * account->share *
 			       (double)service->exchanges;

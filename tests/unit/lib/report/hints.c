@@ -95,22 +95,27 @@ static size_t hints_of(const struct run *run, struct report_hint ret_hints[stati
 	return report_hints(run, report_driven_service(run), ret_hints);
 }
 
-/*
- * 50 ms of network where TCP's best was 0.12 ms: the hint names no cause, but the option that looks
- * for one.
- */
+/* Return a run whose round trips mostly take @ns, far above TCP's best of 0.12 ms. */
+static struct run *far_run(uint64_t ns)
+{
+	autorun struct run *observed = support_observer_run();
+	struct run *run = support_driver_run();
+
+	assert_int_equal(run_merge(run, observed, NULL), 0);
+	for (unsigned int i = 0; i < 1000; i++)
+		histogram_record(&run->driver->round_trip, ns);
+	run->services[0].min_rtt_ns = (struct run_number){true, 120000};
+	return run;
+}
+
+/* The hint names no cause, but the option that looks for one. */
 static void far_above_the_path(void **state)
 {
-	autorun struct run *run = support_driver_run(), *observed = support_observer_run();
-	struct run_service *service;
+	autorun struct run *run = far_run(100 * NSEC_PER_MSEC);
+	struct run_service *service = &run->services[0];
 	struct report_hint hints[REPORT_HINTS];
 
 	(void)state;
-	assert_int_equal(run_merge(run, observed, NULL), 0);
-	service = &run->services[0];
-	for (unsigned int i = 0; i < 1000; i++)
-		histogram_record(&run->driver->round_trip, 100 * NSEC_PER_MSEC);
-	service->min_rtt_ns = (struct run_number){true, 120000};
 	assert_int_equal(hints_of(run, hints), 1);
 	assert_non_null(strstr(hints[0].text, "--transmit all shows"));
 	/* A path of 30 ms explains the network's time. */
@@ -128,16 +133,11 @@ static void far_above_the_path(void **state)
 /* Half as many late writes as exchanges are more than farewells. They explain the network's time. */
 static void pauses_within_responses(void **state)
 {
-	autorun struct run *run = support_driver_run(), *observed = support_observer_run();
-	struct run_service *service;
+	autorun struct run *run = far_run(NSEC_PER_SEC);
+	struct run_service *service = &run->services[0];
 	struct report_hint hints[REPORT_HINTS];
 
 	(void)state;
-	assert_int_equal(run_merge(run, observed, NULL), 0);
-	service = &run->services[0];
-	for (unsigned int i = 0; i < 1000; i++)
-		histogram_record(&run->driver->round_trip, NSEC_PER_SEC);
-	service->min_rtt_ns = (struct run_number){true, 120000};
 	service->losses[RUN_LOSS_TRAILING] = service->exchanges / 2;
 	assert_int_equal(hints_of(run, hints), 1);
 	assert_non_null(strstr(hints[0].text, "--quiet-time with a longer one"));

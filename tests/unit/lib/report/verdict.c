@@ -114,16 +114,43 @@ static void different_sets_are_not_divided(void **state)
 	}
 }
 
+static void assert_says(const struct run *run, const char *said)
+{
+	struct report_options options = {.width = 300};
+	autofree char *text = support_render_as(run, &options);
+
+	if (!strstr(text, said))
+		fail_msg("no \"%s\" in\n%s", said, text);
+}
+
 /* The report of a run's joined exchanges has these words. */
 static void assert_joined_says(struct run *run, const char *said)
 {
-	struct report_options options = {.width = 300};
-	autofree char *text = NULL;
-
 	assert_int_equal(join_run(run, 0), 0);
-	text = support_render_as(run, &options);
-	if (!strstr(text, said))
-		fail_msg("no \"%s\" in\n%s", said, text);
+	assert_says(run, said);
+}
+
+/* Return a run whose sampled exchanges take no time in service: what is left is the network's. */
+static struct run *unserved_run(void)
+{
+	struct run *run = support_sampled_run();
+	struct run_samples *seen = run->services[0].samples;
+
+	for (size_t k = 0; k < seen->count; k++)
+		seen->samples[k].stage_ns[STAGE_SERVICE] = 0;
+	return run;
+}
+
+/* Return a run whose sampled exchanges spend most of their time in this stage. */
+static struct run *run_mostly_in(enum stage stage)
+{
+	struct run *run = unserved_run();
+	struct run_samples *seen = run->services[0].samples;
+
+	for (size_t k = 0; k < seen->count; k++)
+		seen->samples[k].stage_ns[stage] =
+			run->driver->samples->samples[k].round_trip_ns * 3 / 4;
+	return run;
 }
 
 /* Each part that may hold most of the time has its sentence. */
@@ -143,14 +170,8 @@ static void the_verdict_names_who_can_help(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		autorun struct run *run = support_sampled_run();
-		struct run_samples *seen = run->services[0].samples;
+		autorun struct run *run = run_mostly_in(cases[i].stage);
 
-		for (size_t k = 0; k < seen->count; k++) {
-			seen->samples[k].stage_ns[STAGE_SERVICE] = 0;
-			seen->samples[k].stage_ns[cases[i].stage] =
-				run->driver->samples->samples[k].round_trip_ns * 3 / 4;
-		}
 		assert_joined_says(run, cases[i].said);
 	}
 }
@@ -200,11 +221,8 @@ static void nagle_is_named_where_it_explains(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		autorun struct run *run = support_sampled_run();
-		struct run_samples *seen = run->services[0].samples;
+		autorun struct run *run = unserved_run();
 
-		for (size_t k = 0; k < seen->count; k++)
-			seen->samples[k].stage_ns[STAGE_SERVICE] = 0;
 		run->services[0].exchanges = cases[i].exchanges;
 		run->services[0].nagle_held = cases[i].held;
 		assert_joined_says(run, cases[i].said);
@@ -226,20 +244,12 @@ static void late_writes_do_not_blame_the_network(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct report_options options = {.width = 300};
-		autorun struct run *run = support_sampled_run();
-		struct run_samples *seen = run->services[0].samples;
-		autofree char *text = NULL;
+		autorun struct run *run = unserved_run();
 
-		for (size_t k = 0; k < seen->count; k++)
-			seen->samples[k].stage_ns[STAGE_SERVICE] = 0;
 		run->services[0].exchanges = 1000;
 		run->services[0].losses[RUN_LOSS_TRAILING] = cases[i].late;
 		run->services[0].quiet_ns = (struct run_number){true, cases[i].quiet_ns};
-		assert_int_equal(join_run(run, 0), 0);
-		text = support_render_as(run, &options);
-		if (!strstr(text, cases[i].said))
-			fail_msg("no \"%s\" in\n%s", cases[i].said, text);
+		assert_joined_says(run, cases[i].said);
 	}
 }
 
@@ -258,16 +268,8 @@ static void a_pause_is_no_lack_of_workers(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct report_options options = {.width = 300};
-		autorun struct run *run = support_sampled_run();
-		struct run_samples *seen = run->services[0].samples;
-		autofree char *text = NULL;
+		autorun struct run *run = run_mostly_in(STAGE_SOCKET_QUEUE);
 
-		for (size_t k = 0; k < seen->count; k++) {
-			seen->samples[k].stage_ns[STAGE_SERVICE] = 0;
-			seen->samples[k].stage_ns[STAGE_SOCKET_QUEUE] =
-				run->driver->samples->samples[k].round_trip_ns * 3 / 4;
-		}
 		assert_int_equal(join_run(run, 10), 0);
 		assert_int_equal(run->joined->slowest_count, 10);
 		for (size_t k = 0; k < 10; k++) {
@@ -278,9 +280,7 @@ static void a_pause_is_no_lack_of_workers(void **state)
 			one->parts.stages[STAGE_SOCKET_QUEUE].value =
 				2 * NSEC_PER_SEC + k * cases[i].read_apart_ns - one->arrival_ns;
 		}
-		text = support_render_as(run, &options);
-		if (!strstr(text, cases[i].said))
-			fail_msg("no \"%s\" in\n%s", cases[i].said, text);
+		assert_says(run, cases[i].said);
 	}
 }
 
@@ -297,20 +297,12 @@ static void overflows_do_not_blame_the_network(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct report_options options = {.width = 300};
-		autorun struct run *run = support_sampled_run();
-		struct run_samples *seen = run->services[0].samples;
-		autofree char *text = NULL;
+		autorun struct run *run = unserved_run();
 
-		for (size_t k = 0; k < seen->count; k++)
-			seen->samples[k].stage_ns[STAGE_SERVICE] = 0;
 		run->services[0].exchanges = 1000;
 		run->services[0].accept_queue.overflows =
 			(struct run_number){true, cases[i].overflows};
-		assert_int_equal(join_run(run, 0), 0);
-		text = support_render_as(run, &options);
-		if (!strstr(text, cases[i].said))
-			fail_msg("no \"%s\" in\n%s", cases[i].said, text);
+		assert_joined_says(run, cases[i].said);
 	}
 }
 
