@@ -71,13 +71,16 @@ static inline long window_step(__u32 i, struct window_part *part)
 	return 0;
 }
 
-static inline __attribute__((always_inline)) int window_is_told(const struct http2_side *s)
+/* Return whether a step that has returned @said was in such a frame, and tells something. */
+static inline __attribute__((always_inline)) int window_is_told(const struct http2_side *s,
+								__u32 said)
 {
-	return s->type == HTTP2_SETTINGS || s->type == HTTP2_WINDOW_UPDATE;
+	return (s->type == HTTP2_SETTINGS || s->type == HTTP2_WINDOW_UPDATE) &&
+	       (said & HTTP2_BEGINS || s->taken);
 }
 
 /*
- * After a step in such a frame, which has returned @said and taken bytes up to @end. Return whether *ret_value is new:
+ * After a step that tells something. It has returned @said, and taken bytes up to @end. Return whether *ret_value is new:
  * the increment, or the size of new streams' windows. Bytes that cannot be read set *ret_lost.
  */
 static inline __attribute__((always_inline)) int window_follow(const struct http2_side *s,

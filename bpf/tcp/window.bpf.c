@@ -193,7 +193,7 @@ __noinline int window_read(struct http2_conn *h, __u32 said, __u64 end, __u64 no
 	s = &h->in.side;
 	if (s->type == HTTP2_PING && said & HTTP2_ENDS && s->flags & HTTP2_ACK)
 		ping_answered(h, now);
-	if (!window_is_told(s) || !(said & HTTP2_BEGINS || s->taken))
+	if (!window_is_told(s, said))
 		return 0;
 	if (window_follow(s, &h->window.number, said, end, &value, &lost)) {
 		if (s->type == HTTP2_SETTINGS)

@@ -80,7 +80,7 @@ static void add(void *context, const struct http2_side *s, uint32_t what, const 
 		status = http2_blocks(s, &walked->fields, what, (uintptr_t)end);
 	if (s->type == HTTP2_DATA && s->taken)
 		add_data(walked, end);
-	if (window_is_told(s) && (what & HTTP2_BEGINS || s->taken))
+	if (window_is_told(s, what))
 		add_number(walked, what, end);
 	/* A frame may begin and end in two steps or in one. */
 	if (what & HTTP2_BEGINS)

@@ -64,19 +64,10 @@ static void data(struct sent *s, const uint8_t *payload, size_t length)
 	uint8_t padding = any(s, 3) ? 0 : (uint8_t)any(s, 256);
 	bool padded = padding || !any(s, 4);
 	size_t size = length + padded + padding;
-	const uint8_t header[HTTP2_HEADER] = {(uint8_t)(size >> 16),
-					      (uint8_t)(size >> 8),
-					      (uint8_t)size,
-					      HTTP2_DATA,
-					      padded ? HTTP2_PADDED : 0,
-					      0,
-					      0,
-					      0,
-					      1};
 
-	assert_true(s->length + sizeof(header) + size <= BYTES_MOST);
-	memcpy(s->bytes + s->length, header, sizeof(header));
-	s->length += sizeof(header);
+	assert_true(s->length + HTTP2_HEADER + size <= BYTES_MOST);
+	s->length += walker_put_header(s->bytes + s->length, size, HTTP2_DATA,
+				       padded ? HTTP2_PADDED : 0, 1);
 	if (padded)
 		s->bytes[s->length++] = padding;
 	memcpy(s->bytes + s->length, payload, length);

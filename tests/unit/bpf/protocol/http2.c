@@ -50,22 +50,12 @@ static size_t length;
 static void frame(uint32_t payload, uint8_t type, uint8_t flags, uint32_t stream, const void *begin,
 		  size_t begin_length)
 {
-	const uint8_t header[] = {(uint8_t)(payload >> 16),
-				  (uint8_t)(payload >> 8),
-				  (uint8_t)payload,
-				  type,
-				  flags,
-				  (uint8_t)(stream >> 24),
-				  (uint8_t)(stream >> 16),
-				  (uint8_t)(stream >> 8),
-				  (uint8_t)stream};
-
-	assert_true(length + sizeof(header) + payload <= sizeof(bytes));
-	memcpy(bytes + length, header, sizeof(header));
-	memset(bytes + length + sizeof(header), 0xff, payload);
+	assert_true(length + HTTP2_HEADER + payload <= sizeof(bytes));
+	length += walker_put_header(bytes + length, payload, type, flags, stream);
+	memset(bytes + length, 0xff, payload);
 	if (begin_length)
-		memcpy(bytes + length + sizeof(header), begin, begin_length);
-	length += sizeof(header) + payload;
+		memcpy(bytes + length, begin, begin_length);
+	length += payload;
 }
 
 /*
