@@ -71,7 +71,7 @@ static inline long window_step(__u32 i, struct window_part *part)
 	return 0;
 }
 
-/* Return whether a step that has returned @said was in such a frame, and tells something. */
+/* Return whether a step that has returned @said was in such a frame, and window_follow() is for it. */
 static inline __attribute__((always_inline)) int window_is_told(const struct http2_side *s,
 								__u32 said)
 {
@@ -80,8 +80,8 @@ static inline __attribute__((always_inline)) int window_is_told(const struct htt
 }
 
 /*
- * After a step that tells something. It has returned @said, and taken bytes up to @end. Return whether *ret_value is new:
- * the increment, or the size of new streams' windows. Bytes that cannot be read set *ret_lost.
+ * After a step for which window_is_told(). It has returned @said, and taken bytes up to @end. Return whether
+ * *ret_value is new: the increment, or the size of new streams' windows. Bytes that cannot be read set *ret_lost.
  */
 static inline __attribute__((always_inline)) int window_follow(const struct http2_side *s,
 							       struct window_number *n, __u32 said,

@@ -11,6 +11,7 @@ import pytest
 
 from support.conditions import needs_program
 from support.documents import service
+from support.frames import PREFACE
 from support.net import free_port
 from support.pki import Pki
 from support.process import Process, own_folder, run, wait_until
@@ -184,7 +185,7 @@ def test_odd_text(start, certificate):
     for path in ("api/1", "exact", "api/users/2", "missing"):
         exchanged(nginx.port, [b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n" % path.encode()])
     exchanged(nginx.port, [b"\0\1\2garbage\r\n\r\n"])
-    exchanged(nginx.port, [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"])
+    exchanged(nginx.port, [PREFACE])
     exchanged(nginx.port, [b"GET /a", b"pi/", b"x HT", b"TP/1.1\r\nHost: a\r\n\r\n"])
     exchanged(nginx.port, [b"GET /exact" + b"x" * 10000 + b" HTTP/1.1\r\nHost: a\r\n\r\n"])
     observer.stop()

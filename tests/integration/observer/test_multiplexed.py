@@ -8,12 +8,11 @@ import pytest
 
 from support.conditions import needs_program
 from support.documents import service
+from support.frames import PREFACE
 from support.process import run
 from support.programs import Nginx, Observer
 from support.timing import MS
 from .test_stages import samples_add_up, stage
-
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
 @needs_program("curl")
@@ -47,7 +46,7 @@ def test_the_preface_is_seen_however_it_is_read(start, call):
         observer = start(Observer(ports=[port]))
         with socket.create_connection(("127.0.0.1", port)) as client:
             connection, _ = listener.accept()
-            client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9))
+            client.sendall(PREFACE + bytes(9))
             {"recv": lambda: connection.recv(100),
              "read": lambda: os.read(connection.fileno(), 100),
              "readv": lambda: os.readv(connection.fileno(), [bytearray(60), bytearray(60)]),

@@ -16,6 +16,7 @@ import pytest
 
 from support.conditions import needs_program
 from support.documents import service
+from support.frames import frame
 from support.process import run, wait_until
 from support.programs import OBSERVER, Nginx, Observer
 from support.timing import MS
@@ -291,8 +292,8 @@ def test_streams_whose_route_is_not_known_have_a_reason(start):
     encoder.header_table_size = 65536
     stream = 1
 
-    def frame(kind, flags, payload):
-        return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+    def own(kind, flags, payload):
+        return frame(kind, stream, payload, flags)
 
     def exchange_of(*frames, answer=b"\x88"):
         nonlocal stream
@@ -300,7 +301,7 @@ def test_streams_whose_route_is_not_known_have_a_reason(start):
             talk.client.sendall(data)
             talk.server.recv(65536)
             if at == len(frames) - 1 or answer:
-                talk.server.sendall(frame(1, 5, b"\x88"))
+                talk.server.sendall(own(1, 5, b"\x88"))
                 talk.client.recv(65536)
                 answer = b""
         stream += 2
@@ -308,15 +309,15 @@ def test_streams_whose_route_is_not_known_have_a_reason(start):
     def fields(*more, path="/xyz", method="GET"):
         return encoder.encode([(name, value) for name, value in ((":method", method), (":path", path), *more) if value])
 
-    exchange_of(frame(1, 5, fields()))
+    exchange_of(own(1, 5, fields()))
     for at in range(140):
-        exchange_of(frame(1, 5, fields(("x-at", str(at)))))
-    exchange_of(frame(1, 5, fields()))  # its path is the table's oldest entry
+        exchange_of(own(1, 5, fields(("x-at", str(at)))))
+    exchange_of(own(1, 5, fields()))  # its path is the table's oldest entry
     block = fields(path="/xz")
-    exchange_of(frame(1, 1, block[:2]), frame(9, 4, block[2:]))  # answered in between
-    exchange_of(frame(1, 5, fields(method="", path="/xz")))
-    exchange_of(frame(1, 5, fields(path="")))
-    exchange_of(frame(1, 5, fields(path="/xz")))
+    exchange_of(own(1, 1, block[:2]), own(9, 4, block[2:]))  # answered in between
+    exchange_of(own(1, 5, fields(method="", path="/xz")))
+    exchange_of(own(1, 5, fields(path="")))
+    exchange_of(own(1, 5, fields(path="/xz")))
     told, unknown = counted(scene.end())
     assert unknown == {"http2": 12 + 1, "cut": 1, "strange": 1}
     assert told == {"/x*": 1 + 128 + 1, "other": 1}

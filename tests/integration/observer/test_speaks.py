@@ -10,6 +10,7 @@ import pytest
 from support.calls import Ring
 from support.conditions import needs_program
 from support.documents import service
+from support.frames import PREFACE, frame
 from support.net import free_port
 from support.process import Process, run
 from support.programs import Nginx, Observer
@@ -17,17 +18,12 @@ from support.timing import MS
 from .scene import Scene
 from .test_stages import stage
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS = bytes(3) + b"\x04" + bytes(5)
 PROXY_1 = b"PROXY TCP4 192.0.2.1 192.0.2.2 40000 80\r\n"
 PROXY_1_LONG = b"PROXY TCP6 " + b" ".join([b"2001:db8:1111:2222:3333:4444:5555:6666"] * 2) + b" 40000 80\r\n"
 PROXY_2 = b"\r\n\r\n\0\r\nQUIT\n\x21\x11" + struct.pack("!H4s4sHH", 12, b"\xc0\0\2\1", b"\xc0\0\2\2", 40000, 80)
 HEADERS = (PROXY_1, PROXY_1_LONG, PROXY_2)
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
-
-
-def frame(kind, stream, payload=b"", flags=0):
-    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
 
 
 def http2_request(stream):

@@ -16,6 +16,7 @@ import pytest
 
 from support.conditions import needs_program
 from support.documents import service
+from support.frames import PREFACE
 from support.pki import Pki
 from support.process import Process, run, wait_until
 from support.programs import Nginx, Observer
@@ -264,9 +265,6 @@ def test_the_dynamic_table_is_followed_however_writes_are_cut(start):
             talk.answer(write)
     entry = scene.end()
     assert counted(entry) == {status: count * len(ways) for status, count in Counter(order).items()}
-
-
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
 def test_after_an_upgrade_there_is_another_protocol(start):

@@ -11,6 +11,7 @@ import pytest
 
 from ..conftest import kernel_counter
 from support.documents import service
+from support.frames import PREFACE
 from support.net import close_before_data
 from support.programs import Observer, time_waits
 from support.timing import MS
@@ -300,7 +301,7 @@ def test_bytes_count_when_they_are_read(start):
 def test_bytes_of_http2_behind_the_last_write_count(start):
     scene = Scene(start)
     client, connection = scene.connect()
-    client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+    client.sendall(PREFACE)
     connection.recv(100)
     connection.sendall(b"settings")
     client.sendall(bytes(50_000))

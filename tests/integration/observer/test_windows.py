@@ -11,6 +11,7 @@ import pytest
 from support import ROOT
 from support.conditions import needs_program
 from support.documents import service
+from support.frames import PREFACE, frame
 from support.net import free_port
 from support.process import Process, run
 from support.programs import Nginx, Observer
@@ -19,13 +20,8 @@ from .test_http2 import H2Scene, between, cut
 
 DATA, HEADERS, RESET, SETTINGS, PING, WINDOW_UPDATE = 0, 1, 3, 4, 6, 8
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 START = 65535  # the window that nobody has set
 GET, OK = b"\x82\x86\x84", b"\x88"
-
-
-def frame(kind, stream, payload=b"", flags=0):
-    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
 
 
 def window_size(size):
