@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support import conditions
+from support.process import wait_until
 from support.programs import OBSERVER
 
 
@@ -47,19 +48,38 @@ def is_anothers(pid):
     return pid != os.getpid()
 
 
-def held_by_others():
-    """Return the ids of the programs that observers of other tests hold."""
-    held = set()
+def observers():
+    """Return the process ids of all running programs named sojourn."""
+    found = []
     for comm in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):  # it may end meanwhile
+            if comm.read_text(errors="replace") == "sojourn\n":
+                found.append(int(comm.parent.name))
+    return found
+
+
+def ours():
+    """Return the process ids of the observers of this test."""
+    found = []
+    for pid in observers():
+        with contextlib.suppress(OSError):
+            if not is_anothers(pid):
+                found.append(pid)
+    return found
+
+
+def held(whose):
+    """Return the ids of the programs that observers hold for which whose(pid) is true."""
+    found = set()
+    for pid in observers():
         # A process or one of its descriptors may go away meanwhile.
         with contextlib.suppress(OSError):
-            if comm.read_text(errors="replace") != "sojourn\n" or not is_anothers(int(comm.parent.name)):
+            if not whose(pid):
                 continue
-            for entry in comm.parent.glob("fdinfo/*"):
+            for entry in Path(f"/proc/{pid}/fdinfo").glob("*"):
                 with contextlib.suppress(OSError):
-                    held.update(map(int, re.findall(r"^prog_id:\s*(\d+)", entry.read_text(),
-                                                    re.MULTILINE)))
-    return held
+                    found.update(map(int, re.findall(r"^prog_id:\s*(\d+)", entry.read_text(), re.MULTILINE)))
+    return found
 
 
 def left_in_kernel(before):
@@ -67,7 +87,7 @@ def left_in_kernel(before):
     go: the kernel frees programs after a grace period."""
     left = in_kernel() - before
     for _ in range(100):
-        left -= held_by_others() if left else set()
+        left -= held(is_anothers) if left else set()
         if not left:
             break
         time.sleep(0.05)
@@ -114,11 +134,42 @@ def own_network():
             checked(LIBC.setns(home.fileno(), CLONE_NEWNET))
 
 
+class Loaded:
+    """The programs that were loaded since the session began, and that no observer holds any more. The kernel frees
+    them after a grace period. No test waits for it: a later one looks."""
+    LONGEST_SECONDS = 30
+
+    def __init__(self):
+        self.before = in_kernel()
+        self.unheld = {}  # id: (when it was first seen without an observer, after which test)
+
+    def look(self, test):
+        """Return the tests after which programs were left for too long."""
+        now = time.monotonic()
+        loaded = in_kernel() - self.before
+        unheld = loaded - held(lambda pid: True) if loaded else set()
+        self.unheld = {number: self.unheld.get(number, (now, test)) for number in unheld}
+        return {test for since, test in self.unheld.values() if now - since > self.LONGEST_SECONDS}
+
+
+@pytest.fixture(scope="session")
+def loaded():
+    programs = Loaded()
+    yield programs
+    deadline = time.monotonic() + 2 * Loaded.LONGEST_SECONDS
+    while programs.unheld and time.monotonic() < deadline:
+        time.sleep(0.2)
+        left = programs.look("the end")
+        assert not left, f"BPF programs were left in the kernel, first seen after {left}"
+
+
 @pytest.fixture(autouse=True)
-def nothing_left_in_kernel():
-    before = in_kernel()
+def nothing_left_in_kernel(request, loaded, own_network):  # looks while the test's network is still its own
+    """Fail if an observer of this test goes on, or if the kernel keeps programs that nobody holds."""
     yield
-    assert not left_in_kernel(before), "BPF programs were left in the kernel"
+    wait_until(lambda: not ours(), seconds=5)
+    left = loaded.look(request.node.name)
+    assert not left, f"BPF programs were left in the kernel, first seen after {left}"
 
 
 def messages(kmsg):

@@ -19,8 +19,8 @@ pytestmark = [needs_program("valgrind"), pytest.mark.timeout(600)]
 # Tests of 5 s and more of CPU time under valgrind, half of what all take: by --label only. They repeat their parsers
 # hundreds of times on broken input, which ASan and the fuzz targets do, too. The readers they call run here in
 # other tests.
-LONG = {"unit.bpf.protocol.status", "unit.lib.forms.plain", "unit.lib.json.hostile", "unit.observer.sinks.http.abuse",
-        "unit.observer.sinks.live.view", "unit.observer.sinks.recording.recording"}
+LONG = {"unit.bpf.protocol.http2", "unit.bpf.protocol.status", "unit.lib.forms.plain", "unit.lib.json.hostile",
+        "unit.observer.sinks.http.abuse", "unit.observer.sinks.live.view", "unit.observer.sinks.recording.recording"}
 
 
 @functools.cache

@@ -82,7 +82,7 @@ def test_three_capabilities_are_enough(vm):
     assert scene.service["exchanges"] == (200 if vm.measures(*EXCHANGE) else 0)
 
 
-@on_outer
+@on(ALL[:1])
 def test_three_capabilities_allow_each_program(vm):
     """uprobes may be refused."""
     if "unprivileged.status" not in vm.parts:
@@ -350,7 +350,10 @@ def test_udp(vm):
     assert scene.status == 0
     assert len(scene.truth) == scene.driver["requests"] == 40
     if hooks(vm)["udp_ready"]:
-        assert scene.service["exchanges"] == scene.stage("service")["count"] == 40
+        assert scene.service["exchanges"] == 40
+        # The machine pauses anywhere, also between a datagram's arrival and its announcement.
+        untimed = scene.service["losses"]["untimed"]
+        assert scene.stage("service")["count"] == 40 - untimed and untimed <= 2
         true_ns = scene.mean_truth("last_read_end_ns", "first_write_end_ns")
         assert near(scene.stage("service")["mean_ns"], true_ns)
         assert scene.stage("service")["mean_ns"] >= 20 * MS
