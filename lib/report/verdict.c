@@ -210,8 +210,8 @@ static void advise_backlog(const struct run_service *service, char *ret_text, si
 
 	report_server_name(service, name);
 	snprintf(ret_text, size,
-		 "the accept queue was full %s times, and what it drops TCP sends again later; %s "
-		 "needs more workers, or a larger backlog",
+		 "the accept queue was full (overflows: %s), and what it drops TCP sends again "
+		 "later; %s needs more workers, or a larger backlog",
 		 page_count(service->accept_queue.overflows.value, times), name);
 }
 

@@ -253,17 +253,33 @@ static void late_writes_do_not_blame_the_network(void **state)
 	}
 }
 
+/* Time in service was seen: late writes do not hide it. */
+static void late_writes_leave_the_rest_known(void **state)
+{
+	autorun struct run *run = run_mostly_in(STAGE_SERVICE);
+
+	(void)state;
+	run->services[0].exchanges = 1000;
+	run->services[0].losses[RUN_LOSS_TRAILING] = 1000;
+	run->services[0].quiet_ns = (struct run_number){true, 1000};
+	assert_joined_says(run, "in service: nginx takes this long; --cpu shows");
+}
+
 /* Requests that came one after the other and were read at once waited for one event, not for a free worker. */
 static void a_pause_is_no_lack_of_workers(void **state)
 {
 	static const struct {
-		uint64_t came_apart_ns, read_apart_ns;
+		uint64_t came_apart_ns, read_apart_ns, first_wait_ns;
 		const char *said;
 	} cases[] = {
-		{3 * NSEC_PER_MSEC, 30000,
+		{3 * NSEC_PER_MSEC, 30000, NSEC_PER_SEC,
 		 ": nginx read the 10 slowest within 270 µs, after up to "},
-		{3 * NSEC_PER_MSEC, 3 * NSEC_PER_MSEC, ": nginx needs more workers, or fewer"},
-		{30000, 30000, ": nginx needs more workers, or fewer"},
+		{3 * NSEC_PER_MSEC, 3 * NSEC_PER_MSEC, NSEC_PER_SEC,
+		 ": nginx needs more workers, or fewer"},
+		{30000, 30000, NSEC_PER_SEC, ": nginx needs more workers, or fewer"},
+		/* The last one waited 1.27 ms: not much longer than reading took. */
+		{3 * NSEC_PER_MSEC, 30000, 28 * NSEC_PER_MSEC,
+		 ": nginx needs more workers, or fewer"},
 	};
 
 	(void)state;
@@ -278,7 +294,8 @@ static void a_pause_is_no_lack_of_workers(void **state)
 			one->arrival_ns = NSEC_PER_SEC + k * cases[i].came_apart_ns;
 			one->parts.stages[STAGE_ACCEPT_QUEUE].value = 0;
 			one->parts.stages[STAGE_SOCKET_QUEUE].value =
-				2 * NSEC_PER_SEC + k * cases[i].read_apart_ns - one->arrival_ns;
+				NSEC_PER_SEC + cases[i].first_wait_ns + k * cases[i].read_apart_ns -
+				one->arrival_ns;
 		}
 		assert_says(run, cases[i].said);
 	}
@@ -288,18 +305,20 @@ static void a_pause_is_no_lack_of_workers(void **state)
 static void overflows_do_not_blame_the_network(void **state)
 {
 	static const struct {
-		uint64_t overflows;
+		uint64_t overflows, exchanges;
 		const char *said;
 	} cases[] = {
-		{0, "in the network and the client: nginx is not what is slow"},
-		{200, "in the network and the client: the accept queue was full 200 times, and "},
+		{0, 1000, "in the network and the client: nginx is not what is slow"},
+		{1, 1000000, "in the network and the client: nginx is not what is slow"},
+		{200, 1000,
+		 "in the network and the client: the accept queue was full (overflows: 200), and "},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		autorun struct run *run = unserved_run();
 
-		run->services[0].exchanges = 1000;
+		run->services[0].exchanges = cases[i].exchanges;
 		run->services[0].accept_queue.overflows =
 			(struct run_number){true, cases[i].overflows};
 		assert_joined_says(run, cases[i].said);
@@ -332,6 +351,7 @@ int main(void)
 		cmocka_unit_test(the_verdict_divides_service),
 		cmocka_unit_test(nagle_is_named_where_it_explains),
 		cmocka_unit_test(late_writes_do_not_blame_the_network),
+		cmocka_unit_test(late_writes_leave_the_rest_known),
 		cmocka_unit_test(a_pause_is_no_lack_of_workers),
 		cmocka_unit_test(overflows_do_not_blame_the_network),
 		cmocka_unit_test(the_driver_as_the_limit_is_no_verdict),
