@@ -377,15 +377,29 @@ static void add_listener(void *context, const struct resource_socket *s)
 			(struct process_listener){.port = s->source_port, .inode = s->inode};
 }
 
-int process_listeners(uint32_t pid, struct process_listener **ret_listeners, size_t *ret_count)
+static int read_listeners(uint32_t pid, struct listeners *list)
 {
-	struct listeners list = {};
-	int r = sockets_table(pid, "tcp", SOCKET_BIT(SOCKET_LISTEN), add_listener, &list);
+	int r = sockets_table(pid, "tcp", SOCKET_BIT(SOCKET_LISTEN), add_listener, list);
 
 	if (r == -ENOENT)
 		r = -ESRCH;
-	if (!r)
-		r = sockets_table(pid, "tcp6", SOCKET_BIT(SOCKET_LISTEN), add_listener, &list);
+	return r < 0 ? r
+		     : sockets_table(pid, "tcp6", SOCKET_BIT(SOCKET_LISTEN), add_listener, list);
+}
+
+int process_listeners(uint32_t pid, struct process_listener **ret_listeners, size_t *ret_count)
+{
+	struct listeners list = {};
+	int r = -ESRCH;
+
+	/* Of our own namespace the kernel tells listeners alone, without a walk over all connections. */
+	if (!pid)
+		r = sockets_tcp(SOCKETS_NETLINK, SOCKET_BIT(SOCKET_LISTEN), SOCKET_PLAIN,
+				add_listener, &list);
+	if (r < 0) {
+		list.count = 0;
+		r = read_listeners(pid, &list);
+	}
 	if (!r)
 		r = list.error;
 	if (r < 0) {

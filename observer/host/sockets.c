@@ -205,7 +205,12 @@ int sockets_table(uint32_t pid, const char *name, uint32_t states, socket_visit 
 		struct resource_socket s;
 		struct line line;
 
-		if (!parse_line(text, &line) || !(states >> (line.state & 31) & 1))
+		if (!parse_line(text, &line))
+			continue;
+		/* The kernel writes all listeners first (tcp_seq_start()), and there may be very many others. */
+		if (states == SOCKET_BIT(SOCKET_LISTEN) && line.state != SOCKET_LISTEN)
+			break;
+		if (!(states >> (line.state & 31) & 1))
 			continue;
 		to_socket(&line, name[0] == 'u', &s);
 		visit(context, &s);
