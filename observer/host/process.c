@@ -392,7 +392,7 @@ int process_listeners(uint32_t pid, struct process_listener **ret_listeners, siz
 	struct listeners list = {};
 	int r = -ESRCH;
 
-	/* Of our own namespace the kernel tells listeners alone, without a walk over all connections. */
+	/* Of our own namespace the kernel lists listeners alone, without a walk over all connections. */
 	if (!pid)
 		r = sockets_tcp(SOCKETS_NETLINK, SOCKET_BIT(SOCKET_LISTEN), SOCKET_PLAIN,
 				add_listener, &list);
