@@ -453,7 +453,7 @@ static size_t next_rows(struct plan *plan, const struct plan_wish *wish, struct 
 		row->rehearsed = true;
 		if (check_kernel(row))
 			continue;
-		if (wish->hopeful && is_refused_fexit(row))
+		if (is_refused_fexit(row))
 			continue;
 		/* TX timestamps need a cgroup, and kernel functions that many kernels lack. */
 		if (wish->hopeful && row->candidate->use != USE_TRANSMIT_STAMPS)
