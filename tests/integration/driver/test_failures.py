@@ -51,7 +51,7 @@ def test_ports_are_explained(start, here):
 def test_unsent_for_want_of_ports(start, here):
     """The report says that connections were missing for lack of ports, and not that all were busy."""
     nginx = start(Nginx(netns=here))
-    driver = Driver(nginx.url, "--new-connections", "--rate=2000", connections=16, duration="1s",
+    driver = Driver(nginx.url, "--new-connections", "--rate=2000", connections=16, duration="3s",
                     netns=here, check=False)
     assert driver.result["errors"]["address_unavailable"] and driver.result["unsent"]
     report = " ".join(driver.report.split())

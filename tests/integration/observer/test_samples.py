@@ -34,7 +34,10 @@ def exchange(client):
 @pytest.mark.parametrize("options", [(), ("--new-connections",), ("-t6",)],
                          ids=["kept", "new", "threads"])
 def test_every_exchange_once(start, options):
-    """Indexes are 0 … n-1 on each connection; bytes and stages add up to the service's own sums."""
+    """Indexes are 0 … n-1 on each connection; bytes and stages add up to the service's own sums.
+
+    On loopback the kernel gives a port again after a second in TIME_WAIT: then a flow has several connections.
+    """
     count = 4000
     lab = start(Lab())
     observer = start(Observer(ports=[lab.port]))
@@ -46,9 +49,10 @@ def test_every_exchange_once(start, options):
 
     assert driver.result["requests"] == entry["exchanges"] == len(samples["flow"]) == count
     assert (samples["threshold"], samples["lost"], samples["inconsistent"]) == (ALL, 0, 0)
-    indexes = connections(samples)
-    assert len(indexes) == driver.result["connects"]
-    assert all(sorted(of) == list(range(len(of))) for of in indexes.values())
+    indexes = connections(samples).values()
+    assert sum(of.count(0) for of in indexes) == driver.result["connects"]
+    assert all(sorted(set(of)) == list(range(max(of) + 1)) for of in indexes)
+    assert len(indexes) == driver.result["connects"] or options == ("--new-connections",)
     assert sum(samples["bytes_in"]) == driver.result["bytes_out"]
     assert sum(samples["bytes_out"]) == driver.result["bytes_in"]
     assert set(samples["pid"]) == {lab.pid}
