@@ -82,10 +82,10 @@ def test_three_capabilities_are_enough(vm):
     assert scene.service["exchanges"] == (200 if vm.measures(*EXCHANGE) else 0)
 
 
-@on(ALL[:1])
+@on(("6.8",))
 def test_three_capabilities_allow_each_program(vm):
     """uprobes may be refused."""
-    if "unprivileged.status" not in vm.parts:
+    if "unprivileged_probe.status" not in vm.parts:
         pytest.skip("no setpriv on this host")
     _, probe, _ = vm.said("unprivileged_probe")
     found, all_found = ([candidate for candidate in candidates if not candidate["hook"].startswith("uprobe/")]
