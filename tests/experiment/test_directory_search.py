@@ -60,6 +60,7 @@ def shape(result):
     assert "fds-exhausted" in result.page and "test program" in result.page
 
 
+@pytest.mark.long
 def test_directory_search(experiment):
     experiment("directory-search", shape)
 

@@ -46,5 +46,6 @@ def shape(result):
     assert "| write attribute |" in result.page
 
 
+@pytest.mark.long
 def test_experience_server(experiment):
     experiment("experience-server", shape)

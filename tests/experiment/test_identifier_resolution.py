@@ -32,5 +32,6 @@ def shape(result):
     assert len(found["remedies"]) == 4
 
 
+@pytest.mark.long
 def test_identifier_resolution(experiment):
     experiment("identifier-resolution", shape)
