@@ -234,11 +234,11 @@ def picture_problems(found):
 
 
 def pictures(text):
-    """Return the arrows of ARCHITECTURE.md: a heading "### driver/…", below it lines " run → host load"."""
+    """Return the arrows of ARCHITECTURE.md: a heading "### driver/…", below it rows "| run | host load | words |"."""
     program, drawn = None, set()
     for line in text.splitlines():
         heading = re.match(r"### (\w+)/", line)
-        picture = re.match(r" {4}(\S+) +→ (.+)$", line)
+        picture = re.match(r"\| (\S+) \|([\w/ ]+)\| ", line)
         program = heading[1] if heading else None if line.startswith("#") else program
         if program and picture:
             drawn |= {(f"{program}/{picture[1]}", f"{program}/{there}") for there in picture[2].split()}
@@ -317,7 +317,7 @@ def call_example():
 
 
 def drawing_example():
-    text = "### lib/: words\n\n    run  → base\n    json → run  base\n## more\n    run  → join\n"
+    text = "### lib/: words\n\n| run | base | a |\n| json | run base | b |\n| base | | c |\n## more\n| run | join | d |\n"
     found = list(drawing_problems(text, {"lib/run": ("lib/base",), "lib/json": ("lib/run", "lib/join")}))
     expected = ["ARCHITECTURE.md draws lib/json → lib/base, which no rule allows",
                 "ARCHITECTURE.md does not draw lib/json → lib/join"]
