@@ -27,7 +27,7 @@ import improve include increase infer initialise inline insert install introduce
 leave let lift limit link list load lock log look lower make map mark match measure mend merge migrate mirror mock mount move
 name narrow note notify observe omit open optimise order pad parse pass pause permit pick pin place poll prefer prepare prevent
 print probe prove provide publish pull push put query quote raise randomise read rebuild record recover reduce refactor refer
-refuse register reject relax release rely remember remove rename render renew reorder repair replace replay report request
+refuse register rehearse reject relax release rely remember remove rename render renew reorder repair replace replay report request
 require reserve reset reshape resize resolve respect restore restrict resume retry return reuse revert reword rewrite rotate
 round route run sample satisfy save say scale scan schedule search select send separate serve set settle share shorten show shrink
 silence simplify size skip sleep sort specify split start state stop store stream strip substitute suggest sum support survive
