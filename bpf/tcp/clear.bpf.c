@@ -5,6 +5,7 @@
  *   uprobe SSL_read, SSL_write, …   a thread enters such a call
  *   uretprobe of the same           and leaves it
  *   sock_recv_length                within it, bytes of an observed connection were read
+ *   sock_send_length                and written
  *
  * User space attaches the first two to each library that a process of an observed service has mapped. They run for
  * all users of the library, and keep nothing of those without an observed connection.
@@ -176,7 +177,7 @@ static __always_inline bool clear_follows(const struct clear_call *call, __u32 l
 	if (conn)
 		t->conn.service = conn->service;
 	if (call->kind == CLEAR_WRITE || call->kind == CLEAR_WRITE_EX) {
-		clear_streams_wrote(t, call->text, length);
+		clear_streams_wrote(t, call->text, length, call->sent_ns);
 		return true;
 	}
 	arrival_ns = clear_records_taken(&t->records, length, call->length);
@@ -301,5 +302,22 @@ int BPF_PROG(clear_received, struct sock *sk, int ret, int flags)
 	if (t)
 		clear_records_read(&t->records, c, ret, read_end(sk), !call->reads);
 	call->reads++;
+	return 0;
+}
+
+/*
+ * The response has left by now. At the return from the system call its client may already run instead of the thread, which
+ * comes to the end of SSL_write() much later.
+ */
+SEC("?tp_btf/sock_send_length")
+int BPF_PROG(clear_sent, const struct sock *sk, int ret, int flags)
+{
+	struct clear_call *call;
+
+	if (ret <= 0 || !port_observed(sk->__sk_common.skc_num))
+		return 0;
+	call = clear_call_now();
+	if (call)
+		call->sent_ns = bpf_ktime_get_ns();
 	return 0;
 }

@@ -23,8 +23,9 @@ struct clear_call {
 	__u64 text;
 	__u64 length; /* of the buffer or of the text */
 	__u64 taken;  /* of SSL_read_ex() and SSL_write_ex(): where the length is written to */
-	__u32 kind;   /* enum clear_kind */
-	__u32 reads;  /* of the socket, during the call */
+	__u64 sent_ns; /* when the last write to a socket within the call returned; 0: there was none */
+	__u32 kind;  /* enum clear_kind */
+	__u32 reads; /* of the socket, during the call */
 };
 
 /* OpenSSL's connection of a process. Another one may get the same address later. */
@@ -202,9 +203,9 @@ int clear_route(const struct conn *c);
  */
 int clear_hides(__u32 service, __u32 counter);
 
-/* Follow @length bytes of text that were read, or handed over. Return 0. */
+/* Follow @length bytes of text that were read, or handed over and written @sent_ns; 0: written now. Return 0. */
 int clear_streams_read(struct clear_streams *t, __u64 text, __u32 length, __u64 arrival_ns);
-int clear_streams_wrote(struct clear_streams *t, __u64 text, __u32 length);
+int clear_streams_wrote(struct clear_streams *t, __u64 text, __u32 length, __u64 sent_ns);
 
 /* A call has read @count bytes up to @end from the socket, as its @first ones or not. Return 0. */
 int clear_records_read(struct clear_records *r, struct conn *c, __u32 count, __u32 end, int first);

@@ -189,9 +189,9 @@ __noinline int clear_streams_read(struct clear_streams *t, __u64 text, __u32 len
 	return 0;
 }
 
-__noinline int clear_streams_wrote(struct clear_streams *t, __u64 text, __u32 length)
+__noinline int clear_streams_wrote(struct clear_streams *t, __u64 text, __u32 length, __u64 sent_ns)
 {
-	struct streams_call call = {.now = bpf_ktime_get_ns()};
+	struct streams_call call = {.now = sent_ns ? sent_ns : bpf_ktime_get_ns()};
 
 	if (!t || !clear_walk_begins(t))
 		return 0;

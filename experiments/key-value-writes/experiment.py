@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: MIT
 """Key-value writes: the clients' measurements compared with the server's work, from 1 to 25 clients."""
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 from experiments.common import figures
+from experiments.common.debian import NotToBeHad
 from experiments.common.figures import number, percent, time_text
 from experiments.common.page import Page, code, table
 from experiments.common.place import CLIENT, SERVER, SERVER_CPU, Place
 from experiments.common.plot import COUNTS, panels
+from support import http
+from support.foreign.grpc import build_go, missing
 from support.net import free_port
 from support.process import run as finish
 
-TITLE = "writes to a key-value store: throughput at the client and at the server (redis)"
-PACKAGES = ("redis-server", "redis-tools")
+TITLE = "writes to a key-value store: throughput at the client and at the server (gRPC, redis)"
+PACKAGES = ("golang-go", "golang-google-grpc-dev", "redis-server", "redis-tools")
 CLIENTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25)
 QUICK_CLIENTS = (1, 4, 25)
 MOST = 25
@@ -20,46 +24,87 @@ HALF = 0.5
 NEARLY_ALL = 0.8  # of a CPU
 
 
-class Case(NamedTuple):
-    """A server size, with or without trace messages."""
+class Grpc:
+    """The store in store.go, as the published one was, and its own counts."""
 
-    name: str
-    share: float  # of the server's CPU
-    traced: bool
+    NAME, COUNT = "gRPC store", "the store"
+    OBSERVED = ("--http",)
+    WHY = "On one CPU the goroutines of all connections take turns between the read of a request and the write of its answer."
+    REQUEST = ("--grpc", "--body", "key{{client:5}}={{random-hex:16}}")
 
+    def __init__(self, context, place, traced):
+        program = Path(context.work, "store")
+        build_go(context.source / "store.go", program)
+        words = ["sh", "-c", 'exec "$0" trace 2>/dev/null', program] if traced else [program]
+        self.process = context.start(words, place, label=f"{self.NAME}{', traced' if traced else ''}")
+        found = self.process.wait_for(r"listening on (\d+) counting on (\d+)")
+        self.port, self.counts = int(found[1]), f"http://127.0.0.1:{found[2]}/"
+        self.url = f"h2c://127.0.0.1:{self.port}/store.Store/Put"
 
-CASES = (Case("one CPU", 1, False), Case("one CPU, traced", 1, True), Case("half a CPU", HALF, False))
+    def written(self):
+        """Return writes so far, and the CPU time of the process in ns."""
+        return [int(word) for word in http.request(self.counts).split()]
+
+    def driven(self, _):
+        """Return what `sojourn-drive` is given to write."""
+        return [self.url, *self.REQUEST]
 
 
 class Redis:
     """Debian's redis-server, and its own counts."""
 
-    def __init__(self, context, place):
+    NAME, COUNT = "redis", "redis (`cmdstat_set`)"
+    OBSERVED = ()
+    WHY = "Its one loop reads the requests of all clients that are ready, and then writes all answers."
+    REQUEST = ("--framing", "resp", "--payload", r"*3\r\n$3\r\nSET\r\n$8\r\nkey{{client:5}}\r\n$16\r\n{{random-hex:16}}\r\n")
+
+    def __init__(self, context, place, traced):
         self.port = free_port()
         self.url = f"tcp://127.0.0.1:{self.port}"
         self.process = context.start(["redis-server", context.source / "redis.conf", "--port", self.port,
-                                      "--dir", context.work], place, label="server")
+                                      "--dir", context.work], place, label=self.NAME)
         self.process.wait_for("Ready to accept connections")
+        if traced:
+            context.start(["sh", "-c", 'exec redis-cli -p "$0" monitor >/dev/null', self.port], CLIENT,
+                          label=f"trace messages of {self.NAME}")
 
     def _info(self, section, pattern):
         text = finish(["redis-cli", "-p", self.port, "info", section]).stdout
-        return [float(value) for value in re.findall(pattern, text, re.MULTILINE)]
+        return sum(float(value) for value in re.findall(pattern, text, re.MULTILINE))
 
-    def writes(self):
-        return int(sum(self._info("commandstats", r"^cmdstat_set:calls=(\d+)")))
+    def written(self):
+        """Return writes so far, and the CPU time of its main thread in ns."""
+        return int(self._info("commandstats", r"^cmdstat_set:calls=(\d+)")), \
+            self._info("cpu", r"^used_cpu_(?:sys|user)_main_thread:([\d.]+)") * 1e9
 
-    def cpu_seconds(self):
-        """Return user and system time of its main thread."""
-        return sum(self._info("cpu", r"^used_cpu_(?:sys|user)_main_thread:([\d.]+)"))
+    def driven(self, context):
+        """Return what `sojourn-drive` is given to write."""
+        return ["run", context.source / "writes.yaml", self.url]
 
 
-def measured(context, redis, observer, clients):
-    before = redis.writes(), redis.cpu_seconds()
-    document = context.drive("run", context.source / "writes.yaml", f"-c{clients}",
-                             f"-d{context.pick('3s', '500ms')}", f"--warmup={context.pick('500ms', '100ms')}",
-                             redis.url, observer=observer, label="driver")
-    writes, cpu = (now - then for now, then in zip((redis.writes(), redis.cpu_seconds()), before))
-    driver, seen = document["driver"], figures.service(document, redis.port)
+class Case(NamedTuple):
+    """A store, the size of its server, with or without trace messages."""
+
+    store: type
+    name: str
+    share: float  # of the server's CPU
+    traced: bool
+    quick: bool  # also in the quick form
+
+
+CASES = (Case(Grpc, "one CPU", 1, False, True), Case(Grpc, "one CPU, traced", 1, True, False),
+         Case(Grpc, "half a CPU", HALF, False, False),
+         Case(Redis, "one CPU", 1, False, True), Case(Redis, "one CPU, traced", 1, True, True),
+         Case(Redis, "half a CPU", HALF, False, True))
+
+
+def measured(context, store, observer, clients):
+    before = store.written()
+    document = context.drive(*store.driven(context), f"-c{clients}", f"-d{context.pick('3s', '500ms')}",
+                             f"--warmup={context.pick('500ms', '100ms')}", observer=observer,
+                             label=f"driver of {store.NAME}")
+    writes, cpu_ns = (now - then for now, then in zip(store.written(), before))
+    driver, seen = document["driver"], figures.service(document, store.port)
     return {
         "clients": clients, "requests": driver["requests"], "errors": figures.errors(driver),
         "rate": figures.rate(driver), "rate_by_latency": figures.rate_by_latency(driver),
@@ -68,38 +113,38 @@ def measured(context, redis, observer, clients):
         "residence_ns": figures.residence_ns(seen),
         "socket_queue_ns": figures.stage_ns(seen, "socket_queue"),
         "service_ns": figures.stage_ns(seen, "service"),
-        "server_cpu_ns": cpu / writes * 1e9 if writes else None,
+        "server_cpu_ns": cpu_ns / writes if writes else None,
         "driver_cpu": (driver["cpu_user_ns"] + driver["cpu_system_ns"]) / driver["duration_ns"],
         "limited": (driver.get("limited") or {}).get("by"), "lost": figures.lost(seen),
     }
 
 
-def divided(context, redis):
+def divided(context, store):
     """Return the service time at the most clients, by the state of the server's thread."""
-    with context.observe("--cpu", ports=[redis.port], label="observer, with --cpu") as observer:
-        document = context.drive("run", context.source / "writes.yaml", f"-c{MOST}",
-                                 f"-d{context.pick('3s', '500ms')}", redis.url, observer=observer)
-    seen = figures.service(document, redis.port)
+    with context.observe("--cpu", *store.OBSERVED, ports=[store.port],
+                         label=f"observer of {store.NAME}, with --cpu") as observer:
+        document = context.drive(*store.driven(context), f"-c{MOST}", f"-d{context.pick('3s', '500ms')}",
+                                 observer=observer)
+    seen = figures.service(document, store.port)
     parts = seen.get("cpu") or {}
     return {name: part["sum_ns"] / part["count"] for name, part in parts.items() if part.get("count")}
 
 
-def counted(context, redis, observer):
-    """Count the same writes by driver, Redis and observer. Without warm-up all of them are measured."""
-    wanted, before = context.pick(50000, 5000), redis.writes()
-    document = context.drive("run", context.source / "writes.yaml", f"-c{MOST}", f"-n{wanted}", "--warmup=0", "-d60s",
-                             redis.url, observer=observer)
-    return {"driver": document["driver"]["requests"], "server": redis.writes() - before,
-            "sojourn": figures.service(document, redis.port)["exchanges"]}
+def counted(context, store, observer):
+    """Count the same writes by driver, store and observer. Without warm-up all of them are measured."""
+    wanted, before = context.pick(50000, 5000), store.written()[0]
+    document = context.drive(*store.driven(context), f"-c{MOST}", f"-n{wanted}", "--warmup=0", "-d60s",
+                             observer=observer)
+    return {"driver": document["driver"]["requests"], "server": store.written()[0] - before,
+            "sojourn": figures.service(document, store.port)["exchanges"]}
 
 
-def swept(context, redis, observer):
+def swept(context, store, observer):
     """Return plateau and knee from `sojourn-drive sweep`, with loads up to the most clients."""
-    payload = r"*3\r\n$3\r\nSET\r\n$8\r\nkey{{client:5}}\r\n$16\r\n{{random-hex:16}}\r\n"
     ladder = ",".join(map(str, context.pick(CLIENTS, QUICK_CLIENTS)))
-    document = context.drive("sweep", redis.url, "--framing", "resp", "--payload", payload, "--ladder", ladder,
+    document = context.drive("sweep", store.url, *store.REQUEST, "--ladder", ladder,
                              f"-d{context.pick('1s', '200ms')}", f"--warmup={context.pick('300ms', '50ms')}",
-                             observer=observer, label="sweep")
+                             observer=observer, label=f"sweep of {store.NAME}")
     sweep = document["sweep"]
     three = sweep.get("three_quarters") or {}
     return {"plateau": sweep.get("plateau"), "knee": sweep.get("knee"), "unfitted": sweep.get("unfitted"),
@@ -107,24 +152,26 @@ def swept(context, redis, observer):
             "three_quarters_ns": three["latency"]["mean_ns"] if three else None}
 
 
+def is_plain(case):
+    return case.share == 1 and not case.traced
+
+
 def measured_case(context, case):
     """Measure each case on its own server; None if this host cannot halve a CPU."""
     quota = context.quota(case.share) if case.share < 1 else None
     if case.share < 1 and quota is None:
         return None
-    redis = Redis(context, Place(SERVER_CPU, quota) if quota else SERVER)
-    if case.traced:
-        context.start(["sh", "-c", 'exec redis-cli -p "$0" monitor >/dev/null', redis.port], CLIENT,
-                      label="trace messages")
-    with context.observe(ports=[redis.port]) as observer:
-        made = {"name": case.name, "steps": [measured(context, redis, observer, clients)
-                                             for clients in context.pick(CLIENTS, QUICK_CLIENTS)]}
-        if case is CASES[0]:
-            made["counts"] = counted(context, redis, observer)
-        if case is CASES[0] or not context.quick:
-            made["sweep"] = swept(context, redis, observer)
-    made["cpu"] = divided(context, redis)
-    redis.process.close()
+    store = case.store(context, Place(SERVER_CPU, quota) if quota else SERVER, case.traced)
+    with context.observe(*store.OBSERVED, ports=[store.port], label=f"observer of {store.NAME}") as observer:
+        made = {"store": store.NAME, "name": case.name, "why": store.WHY, "count": store.COUNT,
+                "steps": [measured(context, store, observer, clients)
+                          for clients in context.pick(CLIENTS, QUICK_CLIENTS)]}
+        if is_plain(case):
+            made["counts"] = counted(context, store, observer)
+        if is_plain(case) or not context.quick:
+            made["sweep"] = swept(context, store, observer)
+    made["cpu"] = divided(context, store)
+    store.process.close()
     return made
 
 
@@ -148,7 +195,7 @@ def cases_table(cases):
     rows = []
     for case in cases:
         sweep, top = case.get("sweep") or {}, best(case)
-        rows.append([case["name"], number(top["server_rate"]), top["clients"], number(sweep.get("plateau")),
+        rows.append([f"{case['store']}, {case['name']}", number(top["server_rate"]), top["clients"], number(sweep.get("plateau")),
                      number(sweep.get("knee")), number(sweep.get("three_quarters")),
                      time_text(sweep.get("three_quarters_ns")), time_text(case["steps"][-1]["server_cpu_ns"])])
     return table(["server", "most writes/s", "with clients", "plateau (sweep)", "knee (sweep)",
@@ -157,7 +204,7 @@ def cases_table(cases):
 
 def cpu_table(cases):
     names = ("running", "runnable", "blocked")
-    return table(["server", *names], [[case["name"], *(time_text(case["cpu"].get(name)) for name in names)]
+    return table(["server", *names], [[f"{case['store']}, {case['name']}", *(time_text(case["cpu"].get(name)) for name in names)]
                                       for case in cases])
 
 
@@ -183,15 +230,14 @@ def where_it_waits(plain):
         f"{'more' if total >= 0 else 'less'}. By part it takes {parts_text}."
     if most["service_ns"] > 2 * most["server_cpu_ns"]:
         text += (f" The service of {time_text(most['service_ns'])} is not the cost of one write: the server "
-                 f"itself accounts {time_text(most['server_cpu_ns'])} of CPU time for that. Its one loop reads the requests of "
-                 "all clients that are ready, and then writes all answers.")
+                 f"itself accounts {time_text(most['server_cpu_ns'])} of CPU time for that. {plain['why']}")
     return text
 
 
 def who_is_the_limit(plain):
     top = best(plain)
     server = top["server_cpu_ns"] * top["server_rate"] / 1e9
-    text = f"At the most writes per second the server's thread uses {percent(server, 1)} of its CPU, and the " \
+    text = f"At the most writes per second the server uses {percent(server, 1)} of its CPU, and the " \
         f"driver {percent(top['driver_cpu'], 1)} of the other."
     if top["limited"]:
         return text + f" The driver says that it was the bottleneck itself (`{top['limited']}`), so that this " \
@@ -203,13 +249,19 @@ def who_is_the_limit(plain):
     return text
 
 
-def effect(cases, name, what):
-    """Return the ratio of a case's plateau to the first one's."""
+def effect(plain, cases, name, what):
+    """Return the ratio of a case's plateau to the plain one's."""
     found = next((case for case in cases if case["name"] == name), None)
     if found is None:
-        return f"{what}: not measured, for this host has no cgroups that limit CPU time."
-    ratio = best(found)["server_rate"] / best(cases[0])["server_rate"]
+        return f"{what}: not measured."
+    ratio = best(found)["server_rate"] / best(plain)["server_rate"]
     return f"{what}: {ratio:.2f} of the most writes per second without."
+
+
+def lost(case):
+    sums = {name: sum(step["lost"].get(name, 0) for step in case["steps"])
+            for step in case["steps"] for name in step["lost"]}
+    return f"- {case['store']}, {case['name']}: " + (", ".join(f"{name} {number(sums[name])}" for name in sorted(sums)) or "nothing")
 
 
 def drawing(cases):
@@ -237,24 +289,34 @@ def drawing(cases):
     return draw
 
 
+def told(cases, store):
+    """Return the fields of one store: its plain case is the first."""
+    mine = [case for case in cases if case["store"] == store.NAME]
+    plain = mine[0]
+    fields = {
+        "plain": steps_table(plain),
+        "others": "\n\n".join(f"{case['name'][0].upper()}{case['name'][1:]}:\n\n{steps_table(case)}" for case in mine[1:]),
+        "first_mistake": first_mistake(plain), "waits": where_it_waits(plain), "limit": who_is_the_limit(plain),
+        "trace": effect(plain, mine, "one CPU, traced", "With trace messages"),
+        "half": effect(plain, mine, "half a CPU", "On half a CPU"),
+        "counts": table(["the driver", plain["count"], "Sojourn"],
+                        [[number(plain["counts"][who]) for who in ("driver", "server", "sojourn")]]),
+    }
+    return {f"{store.__name__.lower()}_{name}": text for name, text in fields.items()}
+
+
 def run(context):
+    reason = missing("go")
+    if reason:
+        raise NotToBeHad(reason)
     cases = []
     for case in CASES:
-        context.say(case.name)
-        made = measured_case(context, case)
-        cases += [made] if made else []
-    plain, counts = cases[0], cases[0]["counts"]
-    fields = {
-        "commands": code(context.command_lines()),
-        "plain": steps_table(plain), "cases": cases_table(cases), "cpu": cpu_table(cases),
-        "others": "\n\n".join(f"{case['name'][0].upper()}{case['name'][1:]}:\n\n{steps_table(case)}" for case in cases[1:]),
-        "first_mistake": first_mistake(plain), "waits": where_it_waits(plain), "limit": who_is_the_limit(plain),
-        "trace": effect(cases, CASES[1].name, "With trace messages"),
-        "half": effect(cases, CASES[2].name, "On half a CPU"),
-        "counts": table(["the driver", "redis (`cmdstat_set`)", "Sojourn"],
-                        [[number(counts[who]) for who in ("driver", "server", "sojourn")]]),
-        "lost": "; ".join(f"{case['name']}: " + (", ".join(
-            f"{name} {number(sum(step['lost'].get(name, 0) for step in case['steps']))}" for name in sorted(
-                {name for step in case["steps"] for name in step["lost"]})) or "nothing") for case in cases),
-    }
-    return Page({"cases": cases}, fields, {"throughput": drawing(cases)})
+        if case.quick or not context.quick:
+            context.say(f"{case.store.NAME}, {case.name}")
+            made = measured_case(context, case)
+            cases += [made] if made else []
+    fields = {"commands": code(context.command_lines()), "cases": cases_table(cases), "cpu": cpu_table(cases),
+              "lost": "\n".join(map(lost, cases)), **told(cases, Grpc), **told(cases, Redis)}
+    plots = {store.__name__.lower(): drawing([case for case in cases if case["store"] == store.NAME])
+             for store in (Grpc, Redis)}
+    return Page({"cases": cases}, fields, plots)

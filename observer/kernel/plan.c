@@ -54,6 +54,7 @@ static const struct candidate candidates[] = {
 	{QUESTION_TLS, "clear_enter", "uprobe/SSL_read+SSL_write", USE_TLS, "clear_return"},
 	{QUESTION_TLS_SOCKET, "clear_received", "tp_btf/sock_recv_length+inet_sock_set_state",
 	 USE_TLS, "clear_state"},
+	{QUESTION_TLS_SENT, "clear_sent", "tp_btf/sock_send_length", USE_TLS, NULL},
 	{QUESTION_ACCEPT, "accept_arg", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
 	{QUESTION_ACCEPT, "accept_flags", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
 	{QUESTION_ACCEPT, "accept_exit", "tp_btf/sys_exit", USE_ACCEPT_SYSCALL, NULL},
@@ -119,6 +120,8 @@ static const struct {
 			  "TLS: statuses, routes, streams of HTTP/2"},
 	[QUESTION_TLS_SOCKET] = {"Which connection is such a call for?",
 				 "TLS: statuses, routes, streams of HTTP/2"},
+	[QUESTION_TLS_SENT] = {"When did such a call write to the socket?",
+			       "TLS: service and respond of streams"},
 	[QUESTION_ACCEPT] = {"When did accept() return?",
 			     "accept_queue (without, it is inferred from the first read)"},
 	[QUESTION_ACCEPT_URING] = {"When did io_uring's accept complete?",
@@ -678,7 +681,8 @@ const char *plan_missing_tls(const struct plan *plan)
 		return "not asked for: --tls";
 	if (plan_missing_http(plan))
 		return plan_missing_http(plan);
-	return missing(plan, 1U << QUESTION_TLS | 1U << QUESTION_TLS_SOCKET);
+	return missing(plan,
+		       1U << QUESTION_TLS | 1U << QUESTION_TLS_SOCKET | 1U << QUESTION_TLS_SENT);
 }
 
 size_t plan_working(const struct plan *plan)

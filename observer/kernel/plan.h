@@ -26,6 +26,7 @@ enum question {
 	QUESTION_COMMANDS,     /* when do connections with open commands end? */
 	QUESTION_TLS,	       /* which text do calls of OpenSSL carry? */
 	QUESTION_TLS_SOCKET,   /* which connection is such a call for? */
+	QUESTION_TLS_SENT,     /* when did it write to the socket? */
 	QUESTION_ACCEPT,       /* when did accept() return? */
 	QUESTION_ACCEPT_URING, /* when did io_uring's complete? */
 	QUESTION_TRANSMIT,     /* when did the response leave, when was it acknowledged? */
@@ -69,7 +70,7 @@ struct plan_row {
 	uint32_t verified; /* instructions that the verifier went through; 0: it did not say */
 };
 
-#define PLAN_ROWS 36
+#define PLAN_ROWS 37
 
 struct plan {
 	struct plan_row rows[PLAN_ROWS];

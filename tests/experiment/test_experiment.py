@@ -90,7 +90,7 @@ def test_ended_early(tmp_path, number):
     env = {"SOJOURN_BUILD": str(BUILD), "TMPDIR": str(tmp_path)}
     with Process([TOOL, "key-value-writes", "--quick", "--no-setup", "--output", tmp_path / "out"],
                  env=env) as tool:
-        tool.wait_for("one CPU", seconds=30)
+        tool.wait_for("redis, one CPU", seconds=40)
         theirs = network(tool.pid)
         assert theirs != network("self")
         deadline = time.monotonic() + 20
