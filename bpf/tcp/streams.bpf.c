@@ -128,7 +128,7 @@ int BPF_PROG(streams_state, const struct sock *sk, int old, int new)
 	if (sk->sk_protocol != PROTO_TCP || !tcp_ends_writes(new))
 		return 0;
 	h = http2_of(sk);
-	if (h)
+	if (h && !older_ends(h))
 		streams_end(h);
 	return 0;
 }

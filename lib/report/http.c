@@ -17,11 +17,12 @@ void report_http2(const struct page *page, const struct run_service *service)
 		{"lost", http2->lost},
 		{"GOAWAY", http2->goaways},
 		{"connections given up", http2->given_up},
+		{"begun before the observation", http2->earlier},
 	};
 	char text[SHORT_TEXT], connections[SHORT_TEXT];
 	struct items items;
 
-	if (!http2->streams.value)
+	if (!http2->streams.value && !http2->older.value)
 		return;
 	items = items_begin(page, "HTTP/2", LABEL_COLUMNS);
 	items_add(&items, "%s streams on %s connections", page_count(http2->streams.value, text),
@@ -31,6 +32,10 @@ void report_http2(const struct page *page, const struct run_service *service)
 			  page_rate_of((double)http2->streams.value /
 					       (double)http2->connections.value,
 				       text));
+	if (http2->older.value)
+		items_add(&items, "%s of %s older connections picked up",
+			  page_count(http2->picked_up.value, text),
+			  page_count(http2->older.value, connections));
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
 		if (counts[i].number.value)
 			items_add(&items, "%s %s", counts[i].name,

@@ -463,20 +463,6 @@ def test_who_speaks_first_does_not_matter(start):
     assert timed(entry, 200)
 
 
-def test_older_connections_are_not_known(start):
-    scene = H2Scene(start, observe=False)
-    talk = scene.talk()
-    talk.exchange(1)
-    scene.observe()
-    for stream in (3, 5, 7):
-        talk.exchange(stream)
-    scene.talk().exchange(1, 3)
-    entry = scene.end(samples=False)
-    assert entry["losses"]["multiplexed"] == entry["losses"]["preexisting"] == 1
-    assert followed(entry, 2, 1)
-    assert entry["exchanges"] == 2
-
-
 def test_http1_beside_it_is_the_same(start):
     """With --http, HTTP/1.1 is counted and timed as before. Without it the reason names the option."""
     nginx = start(Nginx())

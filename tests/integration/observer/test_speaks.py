@@ -26,9 +26,9 @@ HEADERS = (PROXY_1, PROXY_1_LONG, PROXY_2)
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
-def http2_request(stream):
+def http2_request(stream, path=b"\x84"):
     """GET / by indexed headers, and its authority."""
-    return frame(1, stream, b"\x82\x86\x84\x41\x09localhost", flags=5)
+    return frame(1, stream, b"\x82\x86" + path + b"\x41\x09localhost", flags=5)
 
 
 @pytest.mark.parametrize("sizes", [(3, 60), (1, 0, 1, 60), (24, 60), (23, 1, 60), (0, 0, 8, 8, 8, 60)])
@@ -112,9 +112,9 @@ def http2_connection(port, requests=0):
     return client
 
 
-def ask_http2(client, stream):
+def ask_http2(client, stream, **request):
     """Ask, and wait until nginx has ended the stream with a DATA frame."""
-    client.sendall(http2_request(stream))
+    client.sendall(http2_request(stream, **request))
     data = b""
     while b"\x00\x01" + stream.to_bytes(4, "big") not in data:
         data += client.recv(4096)
