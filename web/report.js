@@ -368,7 +368,9 @@ function listenerTable(run, service, i) {
 
 // Figures of HTTP/2's streams if they are exchanges (--http), as in the text report's line.
 const STREAMS = {streams: "streams", connections: "connections", reset_by_client: "reset by client", reset_by_server: "reset by server",
-	refused: "refused", lost: "lost", goaways: "GOAWAY", given_up: "connections given up"};
+	refused: "refused", lost: "lost", goaways: "GOAWAY", given_up: "connections given up",
+	older: "older connections", picked_up: "of these picked up", earlier: "begun before the observation",
+	perhaps_grpc: "perhaps of gRPC"};
 
 function streamsTable(run, service, i) {
 	const {http2} = service;
@@ -458,7 +460,7 @@ function serviceSection() {
 			if (service.routes) node.append(routeTable(run, service, i));
 			if (service.proposed) node.append(proposalTable(run, service, i));
 			if ((service.listeners || []).length) node.append(listenerTable(run, service, i));
-			if (service.http2 && service.http2.streams) node.append(streamsTable(run, service, i));
+			if (service.http2 && (service.http2.streams || service.http2.older)) node.append(streamsTable(run, service, i));
 		});
 }
 

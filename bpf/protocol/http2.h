@@ -162,8 +162,8 @@ static inline __attribute__((always_inline)) int http2_is_frame(const struct htt
 }
 
 /*
- * Return whether a frame, which this side may send, counts for the proof: its type is known, and so are its flags (RFC
- * 9113, 6; others must be unset), the reserved bit is unset, and its length fits the type. Of DATA every length does.
+ * This side may send the frame. Return whether the frame also counts for the proof. Its type and its flags are known
+ * (RFC 9113, 6), and the reserved bit is unset. Its length fits the type; every length fits DATA.
  */
 static inline __attribute__((always_inline)) int http2_is_proof(const struct http2_side *s)
 {
@@ -276,8 +276,10 @@ static inline __attribute__((always_inline)) __u32 http2_header(struct http2_sid
 	}
 	s->left -= s->want - HTTP2_HEADER;
 	http2_block(s);
+	if (!http2_data(s))
+		return HTTP2_WRONG;
 	http2_proves(s);
-	return http2_data(s) ? HTTP2_BEGINS : HTTP2_WRONG;
+	return HTTP2_BEGINS;
 }
 
 /* After HTTP2_ENDS: return whether that frame was the last of its stream in this direction. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * Connections with HTTP/2 that are older than the observation, with --http. They are picked up where frames begin.
- * That may be at the start of any read or write. Frames in a row prove it (http2_is_proof()), in each direction by
- * itself. Frames after that are followed, in both directions.
+ * That may be at the start of any read or write. Frames in a row prove it (http2_is_proof()), in each direction alone.
+ * Frames after that are followed.
  *
  * Of streams that began before only the end is seen. The windows are not known, nor how many PINGs are without an ACK.
- * Entries of the dynamic tables before are not known either: indices count from the latest one back, so the walk of
- * hpack_walk.h knows which entries it has seen, whatever the table's size.
+ * Earlier entries of the dynamic tables are not known either. Indices count from the latest one back. So hpack_walk.h
+ * knows which entries it has seen, whatever the table's size.
  *
  * Neighbours: streams.h, older.bpf.c, speaks.h (which connections).
  */
@@ -43,8 +43,8 @@ static __always_inline void side_seek(struct http2_side *s)
 
 /*
  * The client's HEADERS have an identifier above all that were seen. Return whether they open a stream that can be
- * followed. On an older connection the first ones may be trailers, which end their stream (RFC 9113, 8.1), and the
- * response is not seen before frames are found in both directions.
+ * followed. On an older connection the first ones may be trailers, which end their stream (RFC 9113, 8.1). Responses
+ * are not seen before frames are found in both directions.
  */
 static __always_inline bool stream_is_new(struct http2_conn *h, const struct http2_side *s)
 {

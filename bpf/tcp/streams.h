@@ -698,8 +698,8 @@ static __always_inline bool streams_begin(const struct sock *sk, struct conn *c,
 }
 
 /*
- * The connection has HTTP/2, and is older than the observation: seek its frames, @before bytes after the start of the
- * current read, and in each later read and write. Return whether there is memory for it.
+ * Seek the frames of an older connection. The first one may be @before bytes after the start of the current read, or at
+ * the start of any later read or write. Return whether there is memory for it.
  */
 static __always_inline bool streams_begin_older(const struct sock *sk, struct conn *c, __u32 before)
 {

@@ -12,7 +12,7 @@ static __always_inline struct service_windows *windows_of(const struct http2_con
 	return all && slot_of(h->service) ? all : NULL;
 }
 
-/* What the client granted before is not known on an older connection, nor how many PINGs are without an ACK. */
+/* The windows of an older connection are not known, nor how many PINGs are without an ACK. */
 static __always_inline bool window_is_known(const struct http2_conn *h)
 {
 	return !(h->flags & HTTP2_OLDER);

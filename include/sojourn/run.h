@@ -48,8 +48,8 @@ struct run_http2 {
 	struct run_number goaways;   /* connections whose end the server announced */
 	struct run_number older;     /* connections that are older than the observation */
 	struct run_number picked_up; /* of these: whose streams were followed from some frame on */
-	struct run_number
-		earlier; /* streams on them that began before, and were ended by the server */
+	struct run_number earlier;   /* streams on these that began before, and have ended since */
+	struct run_number perhaps_grpc; /* responses: a field that may say so is not known */
 	/* Of responses: the window of the stream, or else that of the connection, was closed. */
 	struct histogram stream_stalls, connection_stalls;
 	struct histogram pings; /* the server's PING written → its ACK read */

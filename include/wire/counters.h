@@ -83,6 +83,7 @@ enum counter {
 	COUNTER_HTTP2_OLDER,	   /* connections with HTTP/2 that are older than the observation */
 	COUNTER_HTTP2_PICKED_UP,   /* of these: followed, and in HTTP2 */
 	COUNTER_STREAMS_EARLIER,   /* on these: begun before, and ended by the server */
+	COUNTER_GRPC_UNSURE,	   /* responses that may be of gRPC: a field is not known */
 	COUNTER_COUNT
 };
 

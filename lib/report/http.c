@@ -18,6 +18,7 @@ void report_http2(const struct page *page, const struct run_service *service)
 		{"GOAWAY", http2->goaways},
 		{"connections given up", http2->given_up},
 		{"begun before the observation", http2->earlier},
+		{"perhaps of gRPC", http2->perhaps_grpc},
 	};
 	char text[SHORT_TEXT], connections[SHORT_TEXT];
 	struct items items;

@@ -89,6 +89,7 @@ static const struct run_member http2_table[] = {
 	GROWING(struct run_http2, older),
 	GROWING(struct run_http2, picked_up),
 	GROWING(struct run_http2, earlier),
+	GROWING(struct run_http2, perhaps_grpc),
 	{MEMBER(struct run_http2, HISTOGRAM, stream_stalls), .counts = true, .optional = true},
 	{MEMBER(struct run_http2, HISTOGRAM, connection_stalls), .counts = true, .optional = true},
 	{MEMBER(struct run_http2, HISTOGRAM, pings), .counts = true, .optional = true},

@@ -103,6 +103,7 @@ static void read_http2(const struct loader *loader, uint32_t index, struct run_h
 		{&http2->older, COUNTER_HTTP2_OLDER},
 		{&http2->picked_up, COUNTER_HTTP2_PICKED_UP},
 		{&http2->earlier, COUNTER_STREAMS_EARLIER},
+		{&http2->perhaps_grpc, COUNTER_GRPC_UNSURE},
 	};
 
 	for (size_t i = 0; loader_config(loader)->http && i < ARRAY_SIZE(counts); i++)

@@ -7,7 +7,7 @@ messages and answers with one. Serve answers one with as many messages as it has
 itself. Early ends after the first one with RESOURCE_EXHAUSTED. The first request of Any has three bytes: status, number
 of messages, and length of details.
 On SIGTERM it prints how many calls of each it served, and the bytes of all requests. Then comes "status N=COUNT" of each
-status with which Any has ended, and then the messages that Collect, Serve, Talk and Early read and sent, and how long each call of Nap took, in nanoseconds.
+status with which Any has ended, and then the messages that Collect, Serve, Talk and Early read and sent. The last line has how long each call of Nap took, in nanoseconds.
 """
 import collections
 import signal

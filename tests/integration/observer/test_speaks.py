@@ -137,6 +137,18 @@ def test_older_http2(start):
         client.close()
 
 
+def test_older_http2_in_a_cut_read(start):
+    """Two frames follow each other, and the read ends amid a third one."""
+    scene = Scene(start, observe=False)
+    client, connection = scene.connect()
+    scene.observe()
+    client.sendall(http2_request(1) + http2_request(3) + http2_request(5)[:12])
+    connection.recv(4096)
+    connection.sendall(SETTINGS)
+    entry = scene.end()
+    assert entry["losses"]["multiplexed"] == 1 and entry["exchanges"] == 0
+
+
 @pytest.mark.parametrize("first", [GET, b"*1\r\n$4\r\nPING\r\n", bytes(3) + b"\x06" + b"select", b"\0\0\0\x04abcd",
                                    b"\x17\x04\x00\x00\x01x", b"\0\0\x05\x00\x0f\0\0\0\x01hello"])
 def test_older_connections_of_another_kind(start, first):
