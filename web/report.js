@@ -374,9 +374,12 @@ const STREAMS = {streams: "streams", connections: "connections", reset_by_client
 
 function streamsTable(run, service, i) {
 	const {http2} = service;
-	const shown = Object.keys(STREAMS).filter((member, at) => at < 2 || http2[member]);
-	return table(["HTTP/2", ...shown.map((member) => STREAMS[member])], [[element("td", {class: "text"}, title(run, serviceName(service))),
-		...shown.map((member) => cell(count(http2[member]), path(run, `services.${i}.http2.${member}`), http2[member]))]]);
+	const resets = ["client", "server"].flatMap((by) => Object.entries(http2[`${by}_resets`] || {}).filter(([, n]) => n)
+		.map(([error, n]) => [`${by}_resets.${error}`, `reset by ${by}: ${error.replaceAll("_", " ")}`, n]));
+	const shown = [...Object.keys(STREAMS).filter((member, at) => at < 2 || http2[member])
+		.map((member) => [member, STREAMS[member], http2[member]]), ...resets];
+	return table(["HTTP/2", ...shown.map(([, name]) => name)], [[element("td", {class: "text"}, title(run, serviceName(service))),
+		...shown.map(([member, , n]) => cell(count(n), path(run, `services.${i}.http2.${member}`), n))]]);
 }
 
 // List the HTTP responses by status, the most frequent first, and the service time of failed ones.

@@ -336,7 +336,7 @@ static __always_inline void stream_read(struct streams_call *call, const struct 
 }
 
 /*
- * Either side has reset a stream, with @error. If its response had begun it is still an exchange. Like stream_done() not
+ * A side (enum reset_by) has reset a stream, with @error. If its response had begun it is still an exchange. Like stream_done() not
  * inline: the callers' stack has no room for the copy. Both return 0.
  */
 int stream_reset(struct http2_conn *h, __u32 id, __u32 by, __u32 error);
@@ -377,7 +377,8 @@ static __always_inline void client_frame_begins(struct streams_call *call, struc
 	else if (s->type == HTTP2_HEADERS)
 		stream_read(call, s, HTTP2_HEADER + s->payload);
 	else if (s->type == HTTP2_RST_STREAM)
-		stream_reset(call->h, s->stream, COUNTER_STREAMS_BY_CLIENT, 0);
+		stream_reset(call->h, s->stream, RESET_BY_CLIENT,
+			     http2_u32(s->field + HTTP2_HEADER));
 }
 
 /* Count the end of a frame that began in an earlier read: the others are counted already. */
@@ -409,7 +410,7 @@ static __always_inline void server_frame_begins(struct streams_call *call, struc
 	struct stream *st;
 
 	if (s->type == HTTP2_RST_STREAM)
-		stream_reset(call->h, s->stream, COUNTER_STREAMS_BY_SERVER,
+		stream_reset(call->h, s->stream, RESET_BY_SERVER,
 			     http2_u32(s->field + HTTP2_HEADER));
 	else if (s->type == HTTP2_GOAWAY)
 		server_leaves(call, s);

@@ -412,6 +412,28 @@ static void tell_grpc(const struct metrics_output *out, const struct run *run)
 				   run->services[i].grpc.status[k]);
 }
 
+/* Print the streams that a side has reset, by error code. */
+static void tell_resets(const struct metrics_output *out, const struct run *run)
+{
+	static const struct metrics_family clients = {
+		"sojourn_http2_client_resets", METRICS_COUNTER, METRICS_ONE,
+		"Open streams that the client reset, by error code."};
+	static const struct metrics_family servers = {
+		"sojourn_http2_server_resets", METRICS_COUNTER, METRICS_ONE,
+		"Open streams that the server reset, by error code."};
+
+	out->family(out->context, &clients);
+	for (size_t i = 0; next_exported(run, &i); i++)
+		for (unsigned int k = 0; k < RUN_RESET_COUNT; k++)
+			tell_count(out, &run->services[i], NULL, "error", run_reset_names[k],
+				   run->services[i].http2.client_resets[k]);
+	out->family(out->context, &servers);
+	for (size_t i = 0; next_exported(run, &i); i++)
+		for (unsigned int k = 0; k < RUN_RESET_COUNT; k++)
+			tell_count(out, &run->services[i], NULL, "error", run_reset_names[k],
+				   run->services[i].http2.server_resets[k]);
+}
+
 /* Print the kinds of gRPC's calls, and their messages in both directions. */
 static void tell_grpc_calls(const struct metrics_output *out, const struct run *run)
 {
@@ -707,6 +729,7 @@ static void tell_first(const struct metrics_output *out, const struct run *run)
 {
 	tell_info(out, run);
 	tell_statuses(out, run);
+	tell_resets(out, run);
 	tell_grpc(out, run);
 	tell_grpc_calls(out, run);
 }

@@ -4,6 +4,17 @@
 
 #include "parts.h"
 
+/* Add the streams that one side has reset, by error code. */
+static void add_resets(struct items *items, const char *by, const uint64_t *resets)
+{
+	char text[SHORT_TEXT], words[SHORT_TEXT];
+
+	for (unsigned int i = 0; i < RUN_RESET_COUNT; i++)
+		if (resets[i])
+			items_add(items, "%s: %s %s", by, page_words(run_reset_names[i], words),
+				  page_count(resets[i], text));
+}
+
 void report_http2(const struct page *page, const struct run_service *service)
 {
 	const struct run_http2 *http2 = &service->http2;
@@ -11,8 +22,6 @@ void report_http2(const struct page *page, const struct run_service *service)
 		const char *name;
 		struct run_number number;
 	} counts[] = {
-		{"reset by client", http2->reset_by_client},
-		{"reset by server", http2->reset_by_server},
 		{"refused", http2->refused},
 		{"lost", http2->lost},
 		{"GOAWAY", http2->goaways},
@@ -33,6 +42,8 @@ void report_http2(const struct page *page, const struct run_service *service)
 			  page_rate_of((double)http2->streams.value /
 					       (double)http2->connections.value,
 				       text));
+	add_resets(&items, "reset by client", http2->client_resets);
+	add_resets(&items, "reset by server", http2->server_resets);
 	if (http2->older.value)
 		items_add(&items, "%s of %s older connections picked up",
 			  page_count(http2->picked_up.value, text),
