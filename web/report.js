@@ -368,13 +368,18 @@ function listenerTable(run, service, i) {
 
 // Figures of HTTP/2's streams if they are exchanges (--http), as in the text report's line.
 const STREAMS = {streams: "streams", connections: "connections", reset_by_client: "reset by client", reset_by_server: "reset by server",
-	refused: "refused", lost: "lost", goaways: "GOAWAY", given_up: "connections given up"};
+	refused: "refused", lost: "lost", goaways: "GOAWAY", given_up: "connections given up",
+	older: "older connections", picked_up: "of these picked up", earlier: "begun before the observation",
+	perhaps_grpc: "perhaps of gRPC"};
 
 function streamsTable(run, service, i) {
 	const {http2} = service;
-	const shown = Object.keys(STREAMS).filter((member, at) => at < 2 || http2[member]);
-	return table(["HTTP/2", ...shown.map((member) => STREAMS[member])], [[element("td", {class: "text"}, title(run, serviceName(service))),
-		...shown.map((member) => cell(count(http2[member]), path(run, `services.${i}.http2.${member}`), http2[member]))]]);
+	const resets = ["client", "server"].flatMap((by) => Object.entries(http2[`${by}_resets`] || {}).filter(([, n]) => n)
+		.map(([error, n]) => [`${by}_resets.${error}`, `reset by ${by}: ${error.replaceAll("_", " ")}`, n]));
+	const shown = [...Object.keys(STREAMS).filter((member, at) => at < 2 || http2[member])
+		.map((member) => [member, STREAMS[member], http2[member]]), ...resets];
+	return table(["HTTP/2", ...shown.map(([, name]) => name)], [[element("td", {class: "text"}, title(run, serviceName(service))),
+		...shown.map(([member, , n]) => cell(count(n), path(run, `services.${i}.http2.${member}`), n))]]);
 }
 
 // List the HTTP responses by status, the most frequent first, and the service time of failed ones.
@@ -458,7 +463,7 @@ function serviceSection() {
 			if (service.routes) node.append(routeTable(run, service, i));
 			if (service.proposed) node.append(proposalTable(run, service, i));
 			if ((service.listeners || []).length) node.append(listenerTable(run, service, i));
-			if (service.http2 && service.http2.streams) node.append(streamsTable(run, service, i));
+			if (service.http2 && (service.http2.streams || service.http2.older)) node.append(streamsTable(run, service, i));
 		});
 }
 

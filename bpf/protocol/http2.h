@@ -32,6 +32,10 @@
 #define HTTP2_FIELD 40
 /* The longest frame without permission for more (SETTINGS_MAX_FRAME_SIZE). Frames of unknown types are not longer. */
 #define HTTP2_LONGEST_UNKNOWN 16384
+/* How many frames in a row prove where frames begin, if the first bytes were not seen. */
+#define HTTP2_PROOF 3
+/* The longest of these, but for DATA. */
+#define HTTP2_LONGEST_PROOF 65535
 
 enum http2_type {
 	HTTP2_DATA = 0,
@@ -44,6 +48,7 @@ enum http2_type {
 	HTTP2_GOAWAY = 7,
 	HTTP2_WINDOW_UPDATE = 8,
 	HTTP2_CONTINUATION = 9,
+	HTTP2_PRIORITY_UPDATE = 16, /* RFC 9218 */
 };
 
 #define HTTP2_ACK	     0x1 /* of SETTINGS and PING */
@@ -69,6 +74,9 @@ struct http2_side {
 	__u8 settled;	/* the first frame was SETTINGS, as it must be */
 	__u8 by_client; /* whose direction */
 	__u8 followed;	/* the client's header blocks are followed, as the server's always are */
+	__u8 sought; /* frames to come until it is proved that frames begin here; 0: it is known */
+	__u8 shown;  /* one of the frames before was no DATA */
+	__u8 pad[6];
 	__u8 field[HTTP2_FIELD]; /* the header, and of some frames the start of the payload */
 };
 
@@ -153,6 +161,65 @@ static inline __attribute__((always_inline)) int http2_is_frame(const struct htt
 	}
 }
 
+/*
+ * This side may send the frame. Return whether the frame also counts for the proof. Its type and its flags are known
+ * (RFC 9113, 6), and the reserved bit is unset. Its length fits the type; every length fits DATA.
+ */
+static inline __attribute__((always_inline)) int http2_is_proof(const struct http2_side *s)
+{
+	__u32 flags = 0, most = HTTP2_LONGEST_PROOF;
+
+	switch (s->type) {
+	case HTTP2_DATA:
+		flags = HTTP2_END_STREAM | HTTP2_PADDED;
+		most = 0xffffff;
+		break;
+	case HTTP2_HEADERS:
+		flags = HTTP2_END_STREAM | HTTP2_END_HEADERS | HTTP2_PADDED | HTTP2_PRIORITISED;
+		break;
+	case HTTP2_PUSH_PROMISE:
+		flags = HTTP2_END_HEADERS | HTTP2_PADDED;
+		break;
+	case HTTP2_CONTINUATION:
+		flags = HTTP2_END_HEADERS;
+		break;
+	case HTTP2_SETTINGS:
+	case HTTP2_PING:
+		flags = HTTP2_ACK;
+		break;
+	case HTTP2_PRIORITY_UPDATE:
+		if (s->stream || !s->by_client || s->payload < 4)
+			return 0;
+		break;
+	case HTTP2_PRIORITY:
+	case HTTP2_RST_STREAM:
+	case HTTP2_GOAWAY:
+	case HTTP2_WINDOW_UPDATE:
+		break;
+	default:
+		return 0;
+	}
+	if (s->type == HTTP2_SETTINGS && s->flags & HTTP2_ACK && s->payload)
+		return 0;
+	/* Nobody writes a frame that says nothing, and zeros look like it. */
+	if (!s->payload &&
+	    (s->type == HTTP2_HEADERS || (s->type == HTTP2_DATA && !(s->flags & HTTP2_END_STREAM))))
+		return 0;
+	return !(s->flags & ~flags) && !(s->field[5] >> 7) && s->payload <= most;
+}
+
+/*
+ * A frame begins that counts for the proof. The last one may be followed itself, with its header block: so it does not
+ * continue one. DATA alone proves nothing, as its form is the least strict.
+ */
+static inline __attribute__((always_inline)) void http2_proves(struct http2_side *s)
+{
+	if (s->type != HTTP2_DATA)
+		s->shown = 1;
+	if (s->sought > 1 || (s->sought && s->shown && s->type != HTTP2_CONTINUATION))
+		s->sought--;
+}
+
 /* A header block continues until END_HEADERS. */
 static inline __attribute__((always_inline)) void http2_block(struct http2_side *s)
 {
@@ -199,7 +266,7 @@ static inline __attribute__((always_inline)) __u32 http2_header(struct http2_sid
 		s->type = s->field[3];
 		s->flags = s->field[4];
 		s->stream = http2_u32(s->field + 5) & 0x7fffffff;
-		if (!http2_is_frame(s))
+		if (!http2_is_frame(s) || (s->sought && !http2_is_proof(s)))
 			return HTTP2_WRONG;
 		s->settled = 1;
 		s->left = s->payload;
@@ -209,7 +276,10 @@ static inline __attribute__((always_inline)) __u32 http2_header(struct http2_sid
 	}
 	s->left -= s->want - HTTP2_HEADER;
 	http2_block(s);
-	return http2_data(s) ? HTTP2_BEGINS : HTTP2_WRONG;
+	if (!http2_data(s))
+		return HTTP2_WRONG;
+	http2_proves(s);
+	return HTTP2_BEGINS;
 }
 
 /* After HTTP2_ENDS: return whether that frame was the last of its stream in this direction. */

@@ -20,6 +20,15 @@ enum http2_flag {
 	HTTP2_GIVEN_UP = 1 << 1,
 	HTTP2_LEAVING = 1 << 2, /* the server has sent GOAWAY */
 	HTTP2_GRPC = 1 << 3,	/* a response was of gRPC */
+	/* The connection is older than the observation: its first frames were not seen. */
+	HTTP2_OLDER = 1 << 4,
+};
+
+/* With HTTP2_OLDER: the directions in which it is proved where frames begin, as bits. */
+enum http2_proved {
+	HTTP2_PROVED_IN = 1 << 0,
+	HTTP2_PROVED_OUT = 1 << 1,
+	HTTP2_PICKED_UP = HTTP2_PROVED_IN | HTTP2_PROVED_OUT,
 };
 
 /* One direction of a connection. */
@@ -80,7 +89,10 @@ struct http2_conn {
 	__u32 open;    /* open streams */
 	__u32 last;    /* with HTTP2_LEAVING: streams above are not served */
 	__u32 flags;   /* enum http2_flag */
-	__u32 pad;
+	/* With HTTP2_OLDER: */
+	__u32 proved; /* enum http2_proved */
+	__u32 first;  /* the first stream that is followed; 0: none is yet */
+	__u32 tries;  /* calls in which no frames were found where they were sought */
 	struct http2_window window;
 	struct http2_pings pings;
 	struct stream_entry opening; /* the latest stream, while it is made */

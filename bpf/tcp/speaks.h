@@ -19,6 +19,8 @@
  * connection be recognised.
  */
 #define SPEAKS_LOOKS 8
+/* The same for an older connection whose streams of HTTP/2 would be followed. Its next reads may be within DATA. */
+#define SPEAKS_LOOKS_OLDER 64
 /* Limit of fields and buffers. The longest line of PROXY takes 13. */
 #define SPEAKS_STEPS 24
 #define SPEAKS_FEW   6 /* the steps of WALK() without bpf_loop() */
@@ -400,16 +402,24 @@ static __always_inline void tls_begins(const struct sock *sk, struct conn *c, st
 	tls_start(t);
 }
 
-/*
- * Follow the connection's streams, if its preface was seen. Some streams of an older connection are
- * not known.
- */
+/* Follow the connection's streams. Those of an older one whose preface was not seen are followed from some frame on. */
 static __always_inline void becomes_http2(const struct sock *sk, struct conn *c,
 					  const struct talk *t, bool http)
 {
-	bool followed = http && t->in.stage == TALK_PREFACE && streams_begin(sk, c, t->in.walk.at);
+	__u32 before = t->in.stage == TALK_PREFACE ? t->in.walk.at : 0;
+	enum counter counter = COUNTER_MULTIPLEXED;
 
-	becomes_opaque(sk, c, followed ? COUNTER_HTTP2 : COUNTER_MULTIPLEXED);
+	if (http && before && streams_begin(sk, c, before))
+		counter = COUNTER_HTTP2;
+	else if (http && !c->established_ns && streams_begin_older(sk, c, before))
+		counter = COUNTER_HTTP2_OLDER;
+	becomes_opaque(sk, c, counter);
+}
+
+/* Another read has not shown the protocol. Return whether the next one cannot either. @http: as below. */
+static __always_inline bool looks_over(struct conn *c, bool http)
+{
+	return ++c->looks >= (http && !c->established_ns ? SPEAKS_LOOKS_OLDER : SPEAKS_LOOKS);
 }
 
 static __always_inline void start_becomes(const struct sock *sk, struct conn *c, struct talk *t,
@@ -426,7 +436,7 @@ static __always_inline void start_becomes(const struct sock *sk, struct conn *c,
 	} else if (start == START_OTHER) {
 		side_next(&t->in, TALK_START, 0, START_BYTES);
 		side_says(&t->in);
-		if (++c->looks >= SPEAKS_LOOKS)
+		if (looks_over(c, http))
 			c->marks |= MARK_SETTLED;
 	}
 }
@@ -450,7 +460,8 @@ __u32 start_look(__u32 count, __u32 old, __u32 first);
  * Return the state of a connection that has none yet. NULL: not needed, because the first bytes of
  * its first read show the protocol, as on most connections, or because it is not worth following.
  */
-static __always_inline struct talk *speaks_first(const struct sock *sk, struct conn *c, __u32 count)
+static __always_inline struct talk *speaks_first(const struct sock *sk, struct conn *c, __u32 count,
+						 bool http)
 {
 	__u32 start = start_look(count, !c->established_ns, !c->looks);
 	struct talk *t;
@@ -465,7 +476,7 @@ static __always_inline struct talk *speaks_first(const struct sock *sk, struct c
 	t = start == START_OTHER ? NULL : talk_new(sk);
 	if (t)
 		side_next(&t->in, TALK_START, 0, START_BYTES);
-	else if (++c->looks >= SPEAKS_LOOKS)
+	else if (looks_over(c, http))
 		c->marks |= MARK_SETTLED;
 	return t;
 }
@@ -482,7 +493,7 @@ static __always_inline __u32 speaks_read(const struct sock *sk, struct conn *c, 
 	enum start start;
 
 	if (!t)
-		t = speaks_first(sk, c, count);
+		t = speaks_first(sk, c, count, http);
 	if (!t)
 		return 0;
 	walk_begin(&t->in, count, now);

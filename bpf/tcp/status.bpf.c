@@ -218,6 +218,15 @@ static __always_inline void status_kind(struct service_statuses *all, __u32 stat
 		COPY_ADD(all->kinds[kind], 1);
 }
 
+/* A response has ended, and nothing says that it is of gRPC. Count it if a field that is not known may do. */
+static __always_inline void status_unsure(__u32 service, __u32 stream)
+{
+	struct service_slot *slot = stream & STREAM_OBSCURE ? slot_of(service) : NULL;
+
+	if (slot)
+		count_atomic(slot, COUNTER_GRPC_UNSURE, 1);
+}
+
 __noinline int status_ended(__u32 service, __u32 said, __u32 stream, __u32 conn, __u64 service_ns)
 {
 	__u32 index = copy_of(service);
@@ -225,6 +234,8 @@ __noinline int status_ended(__u32 service, __u32 said, __u32 stream, __u32 conn,
 	__u32 status = status_grpc(said, stream, conn);
 
 	barrier_var(status);
+	if (status == GRPC_COUNT)
+		status_unsure(service, stream);
 	if (!all || status >= GRPC_COUNT || !slot_of(service))
 		return 0;
 	COPY_ADD(all->grpc[status], 1);

@@ -83,6 +83,19 @@ __noinline int stream_insert(struct http2_conn *h, __u32 id)
 	return bpf_map_update_elem(&streams, &key, &entry, BPF_ANY) ? -1 : 0;
 }
 
+static __always_inline void reset_count(__u32 service, __u32 by, __u32 error)
+{
+	__u32 index = service_index(service);
+	struct service_windows *all = bpf_map_lookup_elem(&windows, &index);
+
+	if (error > RESET_OTHER)
+		error = RESET_OTHER;
+	barrier_var(by);
+	barrier_var(error);
+	if (all && by < RESET_SIDES && error < RESET_ERRORS)
+		__sync_fetch_and_add(&all->resets[by][error], 1);
+}
+
 __noinline int stream_reset(struct http2_conn *h, __u32 id, __u32 by, __u32 error)
 {
 	struct stream_entry *found = h ? stream_entry_of(h, id) : NULL;
@@ -95,10 +108,11 @@ __noinline int stream_reset(struct http2_conn *h, __u32 id, __u32 by, __u32 erro
 	slot = slot_of(h->service);
 	if (!stream_take(h, id) || !slot)
 		return 0;
-	barrier_var(by); /* as in respond_move() of slot.h */
-	if (by < COUNTER_COUNT)
-		count_atomic(slot, by, 1);
-	if (by == COUNTER_STREAMS_BY_SERVER && error == HTTP2_REFUSED_STREAM)
+	count_atomic(slot,
+		     by == RESET_BY_SERVER ? COUNTER_STREAMS_BY_SERVER : COUNTER_STREAMS_BY_CLIENT,
+		     1);
+	reset_count(h->service, by, error);
+	if (by == RESET_BY_SERVER && error == HTTP2_REFUSED_STREAM)
 		count_atomic(slot, COUNTER_STREAMS_REFUSED, 1);
 	if (st.flags & STREAM_RESPONDING)
 		stream_over(h, &st, id);
@@ -128,7 +142,7 @@ int BPF_PROG(streams_state, const struct sock *sk, int old, int new)
 	if (sk->sk_protocol != PROTO_TCP || !tcp_ends_writes(new))
 		return 0;
 	h = http2_of(sk);
-	if (h)
+	if (h && !older_ends(h))
 		streams_end(h);
 	return 0;
 }

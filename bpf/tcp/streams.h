@@ -7,12 +7,14 @@
  * Bytes of either direction are followed from the connection's first one on. If some were not seen or not understood,
  * the connection is given up. Its streams are counted as lost, and the connection as `multiplexed`.
  *
+ * A connection older than the observation is picked up on the way (older.h).
+ *
  * A server may answer a stream on one thread while another thread reads that the client has reset it. The hash reuses
  * places at once, so the stream's place may get a new owner in between. Then the times of one stream are wrong.
  *
  * A file that defines STREAMS_OF_TEXT follows plain text of TLS instead, whose bytes have no sequence numbers.
  *
- * Neighbours: http2.h (state), protocol/http2.h (frames), speaks.h (which connections), streams.bpf.c,
+ * Neighbours: http2.h (state), older.h, protocol/http2.h (frames), speaks.h (which connections), streams.bpf.c,
  * clear_streams.bpf.c (in TLS).
  */
 #ifndef BPF_TCP_STREAMS_H
@@ -22,6 +24,7 @@
 #include "bytes.h"
 #include "grpc.h"
 #include "http2.h"
+#include "older.h"
 #include "route.h"
 #include "sample.h"
 #include "service.h"
@@ -230,7 +233,8 @@ static __always_inline void streams_give_up(struct streams_call *call)
 	call->h->flags |= HTTP2_GIVEN_UP;
 	if (!(call->h->flags & HTTP2_FOLLOWED))
 		return;
-	count_atomic(call->slot, COUNTER_HTTP2_GIVEN_UP, 1);
+	if (!http2_is_sought(call->h))
+		count_atomic(call->slot, COUNTER_HTTP2_GIVEN_UP, 1);
 	count_atomic(call->slot, COUNTER_MULTIPLEXED, 1);
 	streams_end(call->h);
 }
@@ -332,7 +336,7 @@ static __always_inline void stream_read(struct streams_call *call, const struct 
 }
 
 /*
- * Either side has reset a stream, with @error. If its response had begun it is still an exchange. Like stream_done() not
+ * A side (enum reset_by) has reset a stream, with @error. If its response had begun it is still an exchange. Like stream_done() not
  * inline: the callers' stack has no room for the copy. Both return 0.
  */
 int stream_reset(struct http2_conn *h, __u32 id, __u32 by, __u32 error);
@@ -368,12 +372,13 @@ static __always_inline void client_frame_begins(struct streams_call *call, struc
 {
 	const struct http2_side *s = &way->side;
 
-	if (s->type == HTTP2_HEADERS && s->stream > call->h->highest)
+	if (s->type == HTTP2_HEADERS && s->stream > call->h->highest && stream_is_new(call->h, s))
 		stream_opens(call, way);
 	else if (s->type == HTTP2_HEADERS)
 		stream_read(call, s, HTTP2_HEADER + s->payload);
 	else if (s->type == HTTP2_RST_STREAM)
-		stream_reset(call->h, s->stream, COUNTER_STREAMS_BY_CLIENT, 0);
+		stream_reset(call->h, s->stream, RESET_BY_CLIENT,
+			     http2_u32(s->field + HTTP2_HEADER));
 }
 
 /* Count the end of a frame that began in an earlier read: the others are counted already. */
@@ -405,7 +410,7 @@ static __always_inline void server_frame_begins(struct streams_call *call, struc
 	struct stream *st;
 
 	if (s->type == HTTP2_RST_STREAM)
-		stream_reset(call->h, s->stream, COUNTER_STREAMS_BY_SERVER,
+		stream_reset(call->h, s->stream, RESET_BY_SERVER,
 			     http2_u32(s->field + HTTP2_HEADER));
 	else if (s->type == HTTP2_GOAWAY)
 		server_leaves(call, s);
@@ -420,6 +425,11 @@ static __always_inline void server_frame_begins(struct streams_call *call, struc
 		return;
 	if (status_is_interim(status) && !(s->flags & HTTP2_END_STREAM))
 		return;
+	/* An earlier frame may have brought the status. Perhaps it is an interim one. */
+	if (call->h->flags & HTTP2_OLDER && !status && !(s->flags & HTTP2_END_STREAM)) {
+		st->start_ns = 0;
+		st->accept_delay_ns = 0;
+	}
 	stream_answered(call->slot, st, call->now);
 	status_count(call->h->service, status,
 		     st->start_ns ? st->first_write_ns - st->last_read_ns : STATUS_UNTIMED);
@@ -443,6 +453,8 @@ static __always_inline void server_frame_ends(struct streams_call *call, struct 
 	entry = stream_entry_of(call->h, s->stream);
 	if (s->type == HTTP2_DATA)
 		window_wrote(call->h, entry, call->now);
+	if (!entry && last)
+		stream_ended_unseen(call->h, call->slot, s->stream);
 	if (!entry)
 		return;
 	found = &entry->stream;
@@ -521,6 +533,8 @@ static long streams_in_step(__u32 i, struct streams_call *call)
 	}
 	if (way_step(call, way, &said))
 		return 1;
+	if (call->h->flags & HTTP2_OLDER && older_seek(call->h, said, HTTP2_PROVED_IN))
+		return 0;
 	if (said & HTTP2_BEGINS)
 		client_frame_begins(call, way);
 	if (way->side.type == HTTP2_DATA && (said || way->side.taken))
@@ -543,6 +557,8 @@ static long streams_out_step(__u32 i, struct streams_call *call)
 		way->resumed = false;
 	if (way_step(call, way, &said))
 		return 1;
+	if (call->h->flags & HTTP2_OLDER && older_seek(call->h, said, HTTP2_PROVED_OUT))
+		return 0;
 	/* This ignores other frames: a test here would make the verifier follow more paths. */
 	status = status_in_block(call->h, said, way->bytes.at);
 	if (said & HTTP2_BEGINS)
@@ -593,7 +609,7 @@ static __always_inline void streams_walk_read(struct streams_call *call)
 	/* Keep the arrival of a cut header now: it may be overwritten before the next read. */
 	if (way->side.have && way->side.have < way->side.want && !way->resumed)
 		way->begun_arrival_ns = frame_arrival(call, way);
-	if (call->wrong || way->rest)
+	if ((call->wrong || way->rest) && !older_seek_again(call->h, HTTP2_PROVED_IN))
 		streams_give_up(call);
 }
 
@@ -601,7 +617,7 @@ static __always_inline void streams_walk_write(struct streams_call *call)
 {
 	if (!call->wrong)
 		bpf_loop(STREAMS_STEPS, streams_out_step, call, 0);
-	if (call->wrong || call->h->out.rest)
+	if ((call->wrong || call->h->out.rest) && !older_seek_again(call->h, HTTP2_PROVED_OUT))
 		streams_give_up(call);
 }
 
@@ -679,6 +695,23 @@ static __always_inline bool streams_begin(const struct sock *sk, struct conn *c,
 		return false;
 	h->in.skip = before;
 	h->flags |= HTTP2_FOLLOWED;
+	return true;
+}
+
+/*
+ * Seek the frames of an older connection. The first one may be @before bytes after the start of the current read, or at
+ * the start of any later read or write. Return whether there is memory for it.
+ */
+static __always_inline bool streams_begin_older(const struct sock *sk, struct conn *c, __u32 before)
+{
+	struct http2_conn *h = http2_of(sk) ? NULL : http2_new(sk, c);
+
+	if (!h)
+		return false;
+	h->flags |= HTTP2_FOLLOWED | HTTP2_OLDER;
+	h->in.skip = before;
+	side_seek(&h->in.side);
+	side_seek(&h->out.side);
 	return true;
 }
 

@@ -12,6 +12,12 @@ static __always_inline struct service_windows *windows_of(const struct http2_con
 	return all && slot_of(h->service) ? all : NULL;
 }
 
+/* The windows of an older connection are not known, nor how many PINGs are without an ACK. */
+static __always_inline bool window_is_known(const struct http2_conn *h)
+{
+	return !(h->flags & HTTP2_OLDER);
+}
+
 /* ---- the connection's window ---- */
 
 /* Return how long it was closed so far. */
@@ -142,7 +148,7 @@ static __always_inline void window_stalled(struct http2_conn *h, struct stream_e
 
 __noinline int window_begins(struct http2_conn *h, struct stream_entry *entry, __u64 now)
 {
-	if (h && entry)
+	if (h && entry && window_is_known(h))
 		window_waits(h, entry, now);
 	return 0;
 }
@@ -151,7 +157,7 @@ __noinline int window_wrote(struct http2_conn *h, struct stream_entry *entry, __
 {
 	__u32 bytes;
 
-	if (!h)
+	if (!h || !window_is_known(h))
 		return 0;
 	bytes = h->out.side.payload;
 	if (!bytes)
@@ -188,7 +194,7 @@ __noinline int window_read(struct http2_conn *h, __u32 said, __u64 end, __u64 no
 	const struct http2_side *s;
 	__u32 value, lost;
 
-	if (!h)
+	if (!h || !window_is_known(h))
 		return 0;
 	s = &h->in.side;
 	if (s->type == HTTP2_PING && said & HTTP2_ENDS && s->flags & HTTP2_ACK)

@@ -43,9 +43,15 @@ struct run_http2 {
 	struct run_number streams;     /* opened by clients */
 	struct run_number reset_by_client;
 	struct run_number reset_by_server;
-	struct run_number refused; /* not processed, according to the server */
-	struct run_number lost;	   /* end not known: no room, or connection given up */
-	struct run_number goaways; /* connections whose end the server announced */
+	struct run_number refused;   /* not processed, according to the server */
+	struct run_number lost;	     /* end not known: no room, or connection given up */
+	struct run_number goaways;   /* connections whose end the server announced */
+	struct run_number older;     /* connections that are older than the observation */
+	struct run_number picked_up; /* of these: whose streams were followed from some frame on */
+	struct run_number earlier;   /* streams on these that began before, and have ended since */
+	/* Streams by error code, with `reset_by_client` and `reset_by_server` as sums. */
+	uint64_t client_resets[RUN_RESET_COUNT], server_resets[RUN_RESET_COUNT];
+	struct run_number perhaps_grpc; /* responses: a field that may say so is not known */
 	/* Of responses: the window of the stream, or else that of the connection, was closed. */
 	struct histogram stream_stalls, connection_stalls;
 	struct histogram pings; /* the server's PING written → its ACK read */

@@ -97,6 +97,9 @@ enum run_grpc_kind {
 	RUN_GRPC_KIND_COUNT
 };
 
+/* Error codes of RST_STREAM: 0 to 13, and all others. */
+#define RUN_RESET_COUNT 15
+
 /* Reasons why the route of a request is not known, with --route. */
 enum run_routeless {
 	RUN_ROUTELESS_UNSEEN,	 /* its first bytes were not seen */
@@ -145,6 +148,7 @@ extern const char *const run_loss_names[RUN_LOSS_COUNT];
 extern const char *const run_age_names[RUN_AGE_COUNT];
 extern const char *const run_error_names[RUN_ERROR_COUNT];
 extern const char *const run_grpc_status_names[RUN_GRPC_COUNT];
+extern const char *const run_reset_names[RUN_RESET_COUNT];
 extern const char *const run_grpc_kind_names[RUN_GRPC_KIND_COUNT];
 extern const char *const run_routeless_names[RUN_ROUTELESS_COUNT];
 extern const char *const run_routeless_help[RUN_ROUTELESS_COUNT];

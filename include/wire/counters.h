@@ -80,6 +80,10 @@ enum counter {
 	COUNTER_STREAMS_REFUSED,   /* of all: not processed, according to the server */
 	COUNTER_STREAMS_LOST,	   /* without room, or on a connection given up */
 	COUNTER_GOAWAYS,	   /* connections whose end the server announced */
+	COUNTER_HTTP2_OLDER,	   /* connections with HTTP/2 that are older than the observation */
+	COUNTER_HTTP2_PICKED_UP,   /* of these: followed, and in HTTP2 */
+	COUNTER_STREAMS_EARLIER,   /* on these: begun before, and ended by the server */
+	COUNTER_GRPC_UNSURE,	   /* responses that may be of gRPC: a field is not known */
 	COUNTER_COUNT
 };
 

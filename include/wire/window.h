@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* How long clients of HTTP/2 kept responses waiting, with --http: the kernel side's sums of one service. */
+/* How long clients of HTTP/2 kept responses waiting, and why streams were reset, with --http: of one service. */
 #ifndef WIRE_WINDOW_H
 #define WIRE_WINDOW_H
 
@@ -12,14 +12,27 @@ enum window_level {
 	WINDOW_LEVELS
 };
 
+/* Error codes of RST_STREAM: 0 to 13 (RFC 9113, 7), and all others. */
+#define RESET_OTHER  14
+#define RESET_ERRORS 15
+
+/* The side that has reset a stream. */
+enum reset_by {
+	RESET_BY_CLIENT,
+	RESET_BY_SERVER,
+	RESET_SIDES
+};
+
 /* For all CPUs. */
 struct service_windows {
 	struct stage_histogram stalls[WINDOW_LEVELS];
 	struct stage_histogram pings; /* the server's PING was written → its ACK was read */
+	__u64 resets[RESET_SIDES][RESET_ERRORS]; /* streams, by error code */
 };
 
 _Static_assert(sizeof(struct service_windows) ==
-		       (WINDOW_LEVELS + 1) * sizeof(struct stage_histogram),
+		       (WINDOW_LEVELS + 1) * sizeof(struct stage_histogram) +
+			       8 * RESET_SIDES * RESET_ERRORS,
 	       "no padding");
 
 #endif

@@ -199,6 +199,10 @@ GETTER(http2_reset_by_client, service->http2.reset_by_client)
 GETTER(http2_reset_by_server, service->http2.reset_by_server)
 GETTER(http2_refused, service->http2.refused)
 GETTER(http2_lost, service->http2.lost)
+GETTER(http2_older, service->http2.older)
+GETTER(http2_picked_up, service->http2.picked_up)
+GETTER(http2_earlier, service->http2.earlier)
+GETTER(http2_perhaps_grpc, service->http2.perhaps_grpc)
 /* Histograms, which are as known as the streams are. */
 #define STREAMS_KNOW(n) ((struct run_number){.known = service->http2.streams.known, .value = (n)})
 GETTER(stream_stalls, STREAMS_KNOW(service->http2.stream_stalls.count))
@@ -242,6 +246,10 @@ static const struct metric service_metrics[] = {
 	{{"sojourn_http2_streams_reset_by_server", METRICS_COUNTER, METRICS_ONE, "Open streams that the server reset."}, get_http2_reset_by_server},
 	{{"sojourn_http2_streams_refused", METRICS_COUNTER, METRICS_ONE, "Streams for which the server said that it did nothing."}, get_http2_refused},
 	{{"sojourn_http2_streams_lost", METRICS_COUNTER, METRICS_ONE, "Streams whose end is not known."}, get_http2_lost},
+	{{"sojourn_http2_older_connections", METRICS_COUNTER, METRICS_ONE, "Connections with HTTP/2 that are older than the observer."}, get_http2_older},
+	{{"sojourn_http2_picked_up_connections", METRICS_COUNTER, METRICS_ONE, "Of these: those whose streams are exchanges from some frame on."}, get_http2_picked_up},
+	{{"sojourn_http2_earlier_streams", METRICS_COUNTER, METRICS_ONE, "Streams on them that began before and have ended since."}, get_http2_earlier},
+	{{"sojourn_http2_perhaps_grpc", METRICS_COUNTER, METRICS_ONE, "Responses of which it is not known whether they are of gRPC."}, get_http2_perhaps_grpc},
 	{{"sojourn_http2_stream_stalls", METRICS_COUNTER, METRICS_ONE, "Times that responses had to wait for their stream's window."}, get_stream_stalls},
 	{{"sojourn_http2_stream_stall_seconds", METRICS_COUNTER, METRICS_SECONDS, "How long they did."}, get_stream_stalled},
 	{{"sojourn_http2_connection_stalls", METRICS_COUNTER, METRICS_ONE, "Times that responses had to wait for their connection's window."}, get_connection_stalls},
@@ -402,6 +410,28 @@ static void tell_grpc(const struct metrics_output *out, const struct run *run)
 		for (unsigned int k = 0; k < RUN_GRPC_COUNT; k++)
 			tell_count(out, &run->services[i], NULL, "status", run_grpc_status_names[k],
 				   run->services[i].grpc.status[k]);
+}
+
+/* Print the streams that a side has reset, by error code. */
+static void tell_resets(const struct metrics_output *out, const struct run *run)
+{
+	static const struct metrics_family clients = {
+		"sojourn_http2_client_resets", METRICS_COUNTER, METRICS_ONE,
+		"Open streams that the client reset, by error code."};
+	static const struct metrics_family servers = {
+		"sojourn_http2_server_resets", METRICS_COUNTER, METRICS_ONE,
+		"Open streams that the server reset, by error code."};
+
+	out->family(out->context, &clients);
+	for (size_t i = 0; next_exported(run, &i); i++)
+		for (unsigned int k = 0; k < RUN_RESET_COUNT; k++)
+			tell_count(out, &run->services[i], NULL, "error", run_reset_names[k],
+				   run->services[i].http2.client_resets[k]);
+	out->family(out->context, &servers);
+	for (size_t i = 0; next_exported(run, &i); i++)
+		for (unsigned int k = 0; k < RUN_RESET_COUNT; k++)
+			tell_count(out, &run->services[i], NULL, "error", run_reset_names[k],
+				   run->services[i].http2.server_resets[k]);
 }
 
 /* Print the kinds of gRPC's calls, and their messages in both directions. */
@@ -699,6 +729,7 @@ static void tell_first(const struct metrics_output *out, const struct run *run)
 {
 	tell_info(out, run);
 	tell_statuses(out, run);
+	tell_resets(out, run);
 	tell_grpc(out, run);
 	tell_grpc_calls(out, run);
 }

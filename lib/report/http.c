@@ -4,6 +4,17 @@
 
 #include "parts.h"
 
+/* Add the streams that one side has reset, by error code. */
+static void add_resets(struct items *items, const char *by, const uint64_t *resets)
+{
+	char text[SHORT_TEXT], words[SHORT_TEXT];
+
+	for (unsigned int i = 0; i < RUN_RESET_COUNT; i++)
+		if (resets[i])
+			items_add(items, "%s: %s %s", by, page_words(run_reset_names[i], words),
+				  page_count(resets[i], text));
+}
+
 void report_http2(const struct page *page, const struct run_service *service)
 {
 	const struct run_http2 *http2 = &service->http2;
@@ -11,17 +22,17 @@ void report_http2(const struct page *page, const struct run_service *service)
 		const char *name;
 		struct run_number number;
 	} counts[] = {
-		{"reset by client", http2->reset_by_client},
-		{"reset by server", http2->reset_by_server},
 		{"refused", http2->refused},
 		{"lost", http2->lost},
 		{"GOAWAY", http2->goaways},
 		{"connections given up", http2->given_up},
+		{"begun before the observation", http2->earlier},
+		{"perhaps of gRPC", http2->perhaps_grpc},
 	};
 	char text[SHORT_TEXT], connections[SHORT_TEXT];
 	struct items items;
 
-	if (!http2->streams.value)
+	if (!http2->streams.value && !http2->older.value)
 		return;
 	items = items_begin(page, "HTTP/2", LABEL_COLUMNS);
 	items_add(&items, "%s streams on %s connections", page_count(http2->streams.value, text),
@@ -31,6 +42,12 @@ void report_http2(const struct page *page, const struct run_service *service)
 			  page_rate_of((double)http2->streams.value /
 					       (double)http2->connections.value,
 				       text));
+	add_resets(&items, "reset by client", http2->client_resets);
+	add_resets(&items, "reset by server", http2->server_resets);
+	if (http2->older.value)
+		items_add(&items, "%s of %s older connections picked up",
+			  page_count(http2->picked_up.value, text),
+			  page_count(http2->older.value, connections));
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
 		if (counts[i].number.value)
 			items_add(&items, "%s %s", counts[i].name,

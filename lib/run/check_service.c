@@ -235,6 +235,29 @@ static void statuses(struct checking *checking, const struct run_service *servic
 		(struct check_value){"responses.status.5xx", responses->status[5]});
 }
 
+/* Each stream that was reset has an error code. */
+static void resets(struct checking *checking, const struct run_service *service, const char *place)
+{
+	const struct run_http2 *http2 = &service->http2;
+	uint64_t client = 0, server = 0;
+
+	for (unsigned int i = 0; i < RUN_RESET_COUNT; i++) {
+		client += http2->client_resets[i];
+		server += http2->server_resets[i];
+	}
+	/* Documents before these counts have no codes. */
+	if (client)
+		nearly_same(checking, check_moving(service).exchanges, place,
+			    (struct check_value){"the sum of http2.client_resets", client},
+			    (struct check_value){"http2.reset_by_client",
+						 http2->reset_by_client.value});
+	if (server)
+		nearly_same(checking, check_moving(service).exchanges, place,
+			    (struct check_value){"the sum of http2.server_resets", server},
+			    (struct check_value){"http2.reset_by_server",
+						 http2->reset_by_server.value});
+}
+
 /* The same for gRPC, whose responses count when they end. */
 static void statuses_of_grpc(struct checking *checking, const struct run_service *service,
 			     const char *place)
@@ -303,6 +326,7 @@ static void routes(struct checking *checking, const struct run_service *service,
 void check_statuses(struct checking *checking)
 {
 	check_each_service(checking, statuses);
+	check_each_service(checking, resets);
 	check_each_service(checking, statuses_of_grpc);
 	check_each_service(checking, routes);
 }

@@ -76,6 +76,10 @@ static const struct run_members accept_queue_members =
 #define GROWING(type, field) \
 	{MEMBER(type, NUMBER, field), .counts = true, .lasting = true, .optional = true}
 
+#define RESETS(field)                                                                            \
+	{MEMBER(struct run_http2, COUNTERS, field), .set = "http2_error", .names = run_reset_names, \
+	 .size = RUN_RESET_COUNT, .counts = true, .optional = true}
+
 static const struct run_member http2_table[] = {
 	STRING(struct run_http2, reason),
 	GROWING(struct run_http2, connections),
@@ -83,9 +87,15 @@ static const struct run_member http2_table[] = {
 	GROWING(struct run_http2, streams),
 	GROWING(struct run_http2, reset_by_client),
 	GROWING(struct run_http2, reset_by_server),
+	RESETS(client_resets),
+	RESETS(server_resets),
 	GROWING(struct run_http2, refused),
 	GROWING(struct run_http2, lost),
 	GROWING(struct run_http2, goaways),
+	GROWING(struct run_http2, older),
+	GROWING(struct run_http2, picked_up),
+	GROWING(struct run_http2, earlier),
+	GROWING(struct run_http2, perhaps_grpc),
 	{MEMBER(struct run_http2, HISTOGRAM, stream_stalls), .counts = true, .optional = true},
 	{MEMBER(struct run_http2, HISTOGRAM, connection_stalls), .counts = true, .optional = true},
 	{MEMBER(struct run_http2, HISTOGRAM, pings), .counts = true, .optional = true},

@@ -228,6 +228,25 @@ const char *const run_grpc_status_names[RUN_GRPC_COUNT] = {
 };
 CHECK_LAST(run_grpc_status_names, RUN_GRPC_COUNT, RUN_GRPC_NOT_KNOWN);
 
+const char *const run_reset_names[RUN_RESET_COUNT] = {
+	[0] = "no_error",
+	[1] = "protocol_error",
+	[2] = "internal_error",
+	[3] = "flow_control_error",
+	[4] = "settings_timeout",
+	[5] = "stream_closed",
+	[6] = "frame_size_error",
+	[7] = "refused_stream",
+	[8] = "cancel",
+	[9] = "compression_error",
+	[10] = "connect_error",
+	[11] = "enhance_your_calm",
+	[12] = "inadequate_security",
+	[13] = "http_1_1_required",
+	[14] = "other",
+};
+CHECK_LAST(run_reset_names, RUN_RESET_COUNT, 14);
+
 const char *const run_grpc_kind_names[RUN_GRPC_KIND_COUNT] = {
 	[RUN_GRPC_UNARY] = "unary",
 	[RUN_GRPC_CLIENT_STREAMING] = "client_streaming",

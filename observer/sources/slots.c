@@ -17,6 +17,7 @@
 
 _Static_assert(STATUS_LEAST == RUN_STATUS_LEAST && STATUS_COUNT == RUN_STATUS_COUNT,
 	       "the kernel's statuses are the document's");
+_Static_assert(RESET_ERRORS == RUN_RESET_COUNT, "the same error codes");
 _Static_assert(GRPC_COUNT == RUN_GRPC_COUNT && GRPC_OTHER == RUN_GRPC_STATUS_COUNT - 1 &&
 		       GRPC_MISSING == RUN_GRPC_MISSING && GRPC_NOT_KNOWN == RUN_GRPC_NOT_KNOWN,
 	       "the kernel's statuses of gRPC are the document's");
@@ -100,6 +101,10 @@ static void read_http2(const struct loader *loader, uint32_t index, struct run_h
 		{&http2->refused, COUNTER_STREAMS_REFUSED},
 		{&http2->lost, COUNTER_STREAMS_LOST},
 		{&http2->goaways, COUNTER_GOAWAYS},
+		{&http2->older, COUNTER_HTTP2_OLDER},
+		{&http2->picked_up, COUNTER_HTTP2_PICKED_UP},
+		{&http2->earlier, COUNTER_STREAMS_EARLIER},
+		{&http2->perhaps_grpc, COUNTER_GRPC_UNSURE},
 	};
 
 	for (size_t i = 0; loader_config(loader)->http && i < ARRAY_SIZE(counts); i++)
@@ -221,6 +226,10 @@ static void read_windows(const struct loader *loader, uint32_t index, struct run
 	read_shared(&windows->stalls[WINDOW_STREAM], &http2->stream_stalls);
 	read_shared(&windows->stalls[WINDOW_CONNECTION], &http2->connection_stalls);
 	read_shared(&windows->pings, &http2->pings);
+	for (unsigned int i = 0; i < RESET_ERRORS; i++) {
+		http2->client_resets[i] = windows->resets[RESET_BY_CLIENT][i];
+		http2->server_resets[i] = windows->resets[RESET_BY_SERVER][i];
+	}
 }
 
 static void read_split(const struct loader *loader, uint32_t index, struct run_stage *parts)

@@ -3,7 +3,7 @@
  * Any bytes as HTTP/2 frames, through the kernel's own walker: its events must not depend on how
  * they are cut into pieces. The first byte gives the sender and the length of the pieces. A status
  * that needs no dynamic table equals that of nghttp2. Statuses from the dynamic table, and messages of gRPC, do not
- * depend on the pieces either.
+ * depend on the pieces either. The same holds where the first frames have to prove that they are frames.
  */
 #include <nghttp2/nghttp2.h>
 #include <stdio.h>
@@ -44,6 +44,7 @@ struct walked {
 	struct window_number number;
 	uint64_t settled; /* all numbers of windows */
 	struct http2_side *side;
+	uint32_t frames, proof; /* frames so far; the first that is followed */
 };
 
 /* More steps than bytes: then the pieces make no difference. */
@@ -74,6 +75,12 @@ static void add(void *context, const struct http2_side *s, uint32_t what, const 
 	uint64_t *sum = &walked->sum;
 	uint32_t status = 0;
 
+	if (what & HTTP2_BEGINS)
+		walked->frames++;
+	/* These frames are not followed. The next one may begin in the same step. */
+	if (s->sought)
+		return;
+	require(walked->frames >= walked->proof);
 	if (what & HTTP2_BEGINS && s->type == HTTP2_HEADERS && !s->by_client)
 		compare_status(s, http2_status(s, &none));
 	if (http2_is_block(s) && !s->by_client)
@@ -92,10 +99,11 @@ static void add(void *context, const struct http2_side *s, uint32_t what, const 
 		*sum = ~*sum;
 }
 
-static uint64_t in_pieces(const uint8_t *data, size_t size, size_t piece, bool by_client)
+static uint64_t in_pieces(const uint8_t *data, size_t size, size_t piece, bool by_client,
+			  uint8_t proof)
 {
-	struct http2_side s = {.by_client = by_client, .settled = 1};
-	struct walked walked = {.side = &s};
+	struct http2_side s = {.by_client = by_client, .settled = 1, .sought = proof};
+	struct walked walked = {.side = &s, .proof = proof};
 
 	for (size_t i = 0; i < size; i += piece)
 		if (!walker_feed(&s, data + i, size - i < piece ? size - i : piece, add, &walked))
@@ -115,7 +123,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 2)
 		return 0;
-	require(in_pieces(data + 1, size - 1, size, by_client) ==
-		in_pieces(data + 1, size - 1, (data[0] >> 1) + 1U, by_client));
+	for (uint8_t proof = 0; proof <= HTTP2_PROOF; proof += HTTP2_PROOF)
+		require(in_pieces(data + 1, size - 1, size, by_client, proof) ==
+			in_pieces(data + 1, size - 1, (data[0] >> 1) + 1U, by_client, proof));
 	return 0;
 }

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """A gRPC server by Debian's python3-grpcio, as a program: grpcserver.py PORT [CERT KEY].
 
-Paths are /test.Service/METHOD. Echo answers with its request, Missing with NOT_FOUND, Slow after 2 s. Collect reads all
+Paths are /test.Service/METHOD. Echo answers with its request, Missing with NOT_FOUND, Slow after 2 s, Nap after 5 ms. Collect reads all
 messages and answers with one. Serve answers one with as many messages as it has bytes. Talk answers each message with
 itself. Early ends after the first one with RESOURCE_EXHAUSTED. The first request of Any has three bytes: status, number
 of messages, and length of details.
 On SIGTERM it prints how many calls of each it served, and the bytes of all requests. Then comes "status N=COUNT" of each
-status with which Any has ended, and then the messages that Collect, Serve, Talk and Early read and sent.
+status with which Any has ended, and then the messages that Collect, Serve, Talk and Early read and sent. The last line has how long each call of Nap took, in nanoseconds.
 """
 import collections
 import signal
@@ -21,6 +21,7 @@ import grpc
 
 counts = collections.Counter()
 streamed = collections.Counter()
+naps = []  # ns
 CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
@@ -42,6 +43,13 @@ def missing(request, context):
 def slow(request, _):
     count("Slow", request)
     time.sleep(2)
+    return request
+
+
+def nap(request, _):
+    begun = time.monotonic_ns()
+    time.sleep(0.005)
+    naps.append(time.monotonic_ns() - begun)
     return request
 
 
@@ -88,7 +96,7 @@ def early(requests, context):
 def main(port, *identity):
     server = grpc.server(futures.ThreadPoolExecutor(max_workers=8))
     handlers = {name: grpc.unary_unary_rpc_method_handler(treat) for name, treat in
-                (("Echo", echo), ("Missing", missing), ("Slow", slow))}
+                (("Echo", echo), ("Missing", missing), ("Slow", slow), ("Nap", nap))}
     handlers["Any"] = grpc.stream_stream_rpc_method_handler(any_status)
     handlers["Collect"] = grpc.stream_unary_rpc_method_handler(collect)
     handlers["Serve"] = grpc.unary_stream_rpc_method_handler(serve)
@@ -109,7 +117,8 @@ def main(port, *identity):
     server.stop(0)
     print(*(f"{name}={counts[name]}" for name in ("Echo", "Missing", "Slow", "bytes")))
     print(*(f"status {code}={counts[code]}" for code in sorted(CODES) if counts[code]))
-    print(*(f"{name}={number}" for name, number in sorted(streamed.items())), sep="\n", flush=True)
+    print(*(f"{name}={number}" for name, number in sorted(streamed.items())), sep="\n")
+    print("Nap", *naps, flush=True)
 
 
 if __name__ == "__main__":

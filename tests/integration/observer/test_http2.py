@@ -12,6 +12,7 @@ import pytest
 
 from support.conditions import needs_program
 from support.documents import service
+from support.frames import frame
 from support.h2server import H2Server
 from support.process import run
 from support.programs import Driver, Nginx, Observer
@@ -26,6 +27,9 @@ from h2.connection import H2Connection  # noqa: E402
 STAGES = ("socket_queue", "receive", "service", "respond")
 HEADERS = [(":method", "POST"), (":path", "/"), (":scheme", "http"), (":authority", "test")]
 REFUSED, CANCEL = 7, 8
+ERRORS = ("no_error protocol_error internal_error flow_control_error settings_timeout stream_closed frame_size_error "
+          "refused_stream cancel compression_error connect_error enhance_your_calm inadequate_security "
+          "http_1_1_required").split()
 
 
 def followed(entry, streams, connections=None, **others):
@@ -35,6 +39,10 @@ def followed(entry, streams, connections=None, **others):
     assert counts.pop("connections") == (connections or entry["accepted"])
     assert counts == others
     return True
+
+
+def by_error(entry, side):
+    return {error: n for error, n in entry["http2"][f"{side}_resets"].items() if n}
 
 
 def timed(entry, count):
@@ -419,12 +427,38 @@ def resets_are_by_who_did_it(scene):
     leaves.client.recv(len(GOAWAY))
     entry = scene.end()
     assert followed(entry, 5 + 3, reset_by_client=2, reset_by_server=2, refused=1 + 2, goaways=1)
+    assert by_error(entry, "client") == {"cancel": 2}
+    assert by_error(entry, "server") == {"refused_stream": 1, "cancel": 1}
     assert entry["exchanges"] == entry["stages"]["service"]["count"] == 2 + 1
     assert entry["losses"]["unanswered"] == entry["abandoned"]["count"] == 3 + 2
 
 
 def test_resets_are_told_by_who_did_it(start):
     resets_are_by_who_did_it(H2Scene(start))
+
+
+def test_resets_have_their_error(start):
+    """Each code of RFC 9113, section 7, by both sides, and codes that it does not know."""
+    scene = H2Scene(start)
+    talk = scene.talk()
+    talk.ask()
+    talk.answer()
+    codes = [*range(14), 14, 0x80000008]
+    for at, code in enumerate(codes):
+        reset = frame(3, 4 * at + 1, code.to_bytes(4, "big"))
+        talk.ask(4 * at + 1, 4 * at + 3)
+        talk.client.sendall(reset)
+        talk.server.recv(len(reset))
+        talk.server.sendall(frame(3, 4 * at + 3, code.to_bytes(4, "big")))
+        talk.client.recv(len(reset))
+    told = re.findall(r'^sojourn_http2_(client|server)_resets_total\{.*error="(\w+)"\} (\d+)$', scene.observer.get("/metrics"),
+                      re.MULTILINE)
+    entry = scene.end()
+    for side in ("client", "server"):
+        assert by_error(entry, side) == {**dict.fromkeys(ERRORS, 1), "other": 2}
+        assert {error: int(n) for by, error, n in told if by == side} == by_error(entry, side)
+    assert entry["http2"]["reset_by_client"] == entry["http2"]["reset_by_server"] == len(codes)
+    assert "reset by server: enhance your calm 1" in scene.observer.stdout
 
 
 def test_what_is_open_is_told_and_its_end_is_abandoned(start):
@@ -461,20 +495,6 @@ def test_who_speaks_first_does_not_matter(start):
     assert server.counts["requests"] == 200
     assert followed(entry, 200, 2)
     assert timed(entry, 200)
-
-
-def test_older_connections_are_not_known(start):
-    scene = H2Scene(start, observe=False)
-    talk = scene.talk()
-    talk.exchange(1)
-    scene.observe()
-    for stream in (3, 5, 7):
-        talk.exchange(stream)
-    scene.talk().exchange(1, 3)
-    entry = scene.end(samples=False)
-    assert entry["losses"]["multiplexed"] == entry["losses"]["preexisting"] == 1
-    assert followed(entry, 2, 1)
-    assert entry["exchanges"] == 2
 
 
 def test_http1_beside_it_is_the_same(start):

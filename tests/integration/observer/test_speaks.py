@@ -26,9 +26,9 @@ HEADERS = (PROXY_1, PROXY_1_LONG, PROXY_2)
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
-def http2_request(stream):
+def http2_request(stream, path=b"\x84"):
     """GET / by indexed headers, and its authority."""
-    return frame(1, stream, b"\x82\x86\x84\x41\x09localhost", flags=5)
+    return frame(1, stream, b"\x82\x86" + path + b"\x41\x09localhost", flags=5)
 
 
 @pytest.mark.parametrize("sizes", [(3, 60), (1, 0, 1, 60), (24, 60), (23, 1, 60), (0, 0, 8, 8, 8, 60)])
@@ -112,9 +112,9 @@ def http2_connection(port, requests=0):
     return client
 
 
-def ask_http2(client, stream):
+def ask_http2(client, stream, **request):
     """Ask, and wait until nginx has ended the stream with a DATA frame."""
-    client.sendall(http2_request(stream))
+    client.sendall(http2_request(stream, **request))
     data = b""
     while b"\x00\x01" + stream.to_bytes(4, "big") not in data:
         data += client.recv(4096)
@@ -135,6 +135,18 @@ def test_older_http2(start):
     assert entry["exchanges"] == 0
     for client in clients:
         client.close()
+
+
+def test_older_http2_in_a_cut_read(start):
+    """Two frames follow each other, and the read ends amid a third one."""
+    scene = Scene(start, observe=False)
+    client, connection = scene.connect()
+    scene.observe()
+    client.sendall(http2_request(1) + http2_request(3) + http2_request(5)[:12])
+    connection.recv(4096)
+    connection.sendall(SETTINGS)
+    entry = scene.end()
+    assert entry["losses"]["multiplexed"] == 1 and entry["exchanges"] == 0
 
 
 @pytest.mark.parametrize("first", [GET, b"*1\r\n$4\r\nPING\r\n", bytes(3) + b"\x06" + b"select", b"\0\0\0\x04abcd",

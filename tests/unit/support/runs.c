@@ -192,9 +192,15 @@ static void fill_http2(struct run_http2 *http2, struct sequence *sequence)
 	set_number(&http2->streams, sequence);
 	set_number(&http2->reset_by_client, sequence);
 	set_number(&http2->reset_by_server, sequence);
+	set_counters(http2->client_resets, RUN_RESET_COUNT, sequence);
+	set_counters(http2->server_resets, RUN_RESET_COUNT, sequence);
 	set_number(&http2->refused, sequence);
 	set_number(&http2->lost, sequence);
 	set_number(&http2->goaways, sequence);
+	set_number(&http2->older, sequence);
+	set_number(&http2->picked_up, sequence);
+	set_number(&http2->earlier, sequence);
+	set_number(&http2->perhaps_grpc, sequence);
 	set_histogram(&http2->stream_stalls, sequence);
 	set_histogram(&http2->connection_stalls, sequence);
 	set_histogram(&http2->pings, sequence);

@@ -213,6 +213,134 @@ static void garbage_is_noticed(void **state)
 	assert_in_range(taken, 0, 2000 / 8);
 }
 
+/* ---- frames of an older connection ---- */
+
+/* Feed all bytes, in @piece bytes at a time. Return how many frames are still sought, or -1: they are none. */
+static int sought(bool by_client, size_t piece)
+{
+	struct http2_side s = {.by_client = by_client, .settled = 1, .sought = HTTP2_PROOF};
+	struct told told = {0};
+
+	for (size_t at = 0; at < length; at += piece)
+		if (!walker_feed(&s, bytes + at, length - at < piece ? length - at : piece, said,
+				 &told))
+			return -1;
+	return s.sought;
+}
+
+/* Return the same for two good frames and this one. */
+static int sought_after(bool by_client, uint32_t payload, uint8_t type, uint8_t flags,
+			uint32_t stream)
+{
+	length = 0;
+	frame(4, HTTP2_WINDOW_UPDATE, 0, 7, NULL, 0);
+	frame(8, HTTP2_PING, 1, 0, NULL, 0);
+	frame(payload, type, flags, stream, "\1", payload != 0);
+	return sought(by_client, length);
+}
+
+static void three_frames_prove_it(void **state)
+{
+	(void)state;
+	length = 0;
+	for (int frames = 1; frames <= HTTP2_PROOF; frames++) {
+		frame(5, HTTP2_HEADERS, HTTP2_END_HEADERS, 1, NULL, 0);
+		for (size_t piece = 1; piece <= length; piece++)
+			assert_int_equal(sought(true, piece), HTTP2_PROOF - frames);
+	}
+	/* Not DATA alone, and not by a part of a header block that is not known. */
+	length = 0;
+	for (int i = 0; i < 8; i++)
+		frame(5, HTTP2_DATA, 0, 1, NULL, 0);
+	assert_int_equal(sought(true, length), 1);
+	frame(5, HTTP2_HEADERS, 0, 3, NULL, 0);
+	assert_int_equal(sought(true, length), 0);
+	length = 0;
+	frame(5, HTTP2_HEADERS, 0, 1, NULL, 0);
+	for (int i = 0; i < 8; i++)
+		frame(5, HTTP2_CONTINUATION, 0, 1, NULL, 0);
+	assert_int_equal(sought(true, length), 1);
+	frame(5, HTTP2_CONTINUATION, HTTP2_END_HEADERS, 1, NULL, 0);
+	frame(5, HTTP2_DATA, 0, 1, NULL, 0);
+	assert_int_equal(sought(true, length), 0);
+}
+
+static void each_frame_of_the_proof_is_checked(void **state)
+{
+	static const uint8_t flags[] = {
+		[HTTP2_DATA] = 0x9,	    [HTTP2_HEADERS] = 0x2d, [HTTP2_SETTINGS] = 1,
+		[HTTP2_PUSH_PROMISE] = 0xc, [HTTP2_PING] = 1,	    [HTTP2_GOAWAY] = 0,
+		[HTTP2_WINDOW_UPDATE] = 0,  [HTTP2_PRIORITY] = 0,   [HTTP2_RST_STREAM] = 0};
+	static const uint8_t lengths[] = {
+		[HTTP2_DATA] = 0xff,  [HTTP2_HEADERS] = 0xff, [HTTP2_PUSH_PROMISE] = 0xff,
+		[HTTP2_PING] = 8,     [HTTP2_GOAWAY] = 9,     [HTTP2_WINDOW_UPDATE] = 4,
+		[HTTP2_PRIORITY] = 5, [HTTP2_RST_STREAM] = 4};
+
+	(void)state;
+	for (uint8_t type = 0; type < sizeof(flags); type++) {
+		uint32_t stream =
+			type == HTTP2_SETTINGS || type == HTTP2_PING || type == HTTP2_GOAWAY ? 0
+											     : 1;
+
+		for (unsigned int bit = 1; bit < 256; bit <<= 1)
+			assert_int_equal(
+				sought_after(false, lengths[type], type, (uint8_t)bit, stream),
+				bit & flags[type] ? 0 : -1);
+		assert_int_equal(sought_after(false, lengths[type], type, 0, stream), 0);
+		/* The reserved bit, and a stream where there must be none, or none where there must be one. */
+		assert_int_equal(sought_after(false, lengths[type], type, 0, stream | 1U << 31),
+				 -1);
+		if (type != HTTP2_WINDOW_UPDATE)
+			assert_int_equal(sought_after(false, lengths[type], type, 0, !stream), -1);
+	}
+	for (unsigned int type = sizeof(flags) + 1; type < 256; type++)
+		assert_int_equal(sought_after(true, 4, (uint8_t)type, 0, 0),
+				 type == HTTP2_PRIORITY_UPDATE ? 0 : -1);
+	assert_int_equal(sought_after(false, 4, HTTP2_PRIORITY_UPDATE, 0, 0), -1);
+	assert_int_equal(sought_after(true, 3, HTTP2_PRIORITY_UPDATE, 0, 0), -1);
+	assert_int_equal(sought_after(true, 4, HTTP2_PRIORITY_UPDATE, 0, 1), -1);
+	assert_int_equal(sought_after(true, 6, HTTP2_SETTINGS, HTTP2_ACK, 0), -1);
+	assert_int_equal(sought_after(true, 0, HTTP2_DATA, HTTP2_END_STREAM, 1), 0);
+	assert_int_equal(sought_after(true, 0, HTTP2_DATA, 0, 1), -1);
+	assert_int_equal(sought_after(true, 0, HTTP2_HEADERS, HTTP2_END_HEADERS, 1), -1);
+	assert_int_equal(sought_after(true, 9, HTTP2_HEADERS, HTTP2_END_HEADERS, 2), -1);
+	assert_int_equal(sought_after(true, 9, HTTP2_CONTINUATION, HTTP2_END_HEADERS, 1), -1);
+}
+
+static void the_proof_has_a_length(void **state)
+{
+	struct http2_side s = {.settled = 1, .sought = HTTP2_PROOF};
+	struct told told = {0};
+	uint8_t header[HTTP2_HEADER];
+
+	(void)state;
+	walker_put_header(header, HTTP2_LONGEST_PROOF, HTTP2_HEADERS, HTTP2_END_HEADERS, 1);
+	assert_true(walker_feed(&s, header, sizeof(header), said, &told));
+	s = (struct http2_side){.settled = 1, .sought = HTTP2_PROOF};
+	walker_put_header(header, HTTP2_LONGEST_PROOF + 1, HTTP2_HEADERS, HTTP2_END_HEADERS, 1);
+	assert_false(walker_feed(&s, header, sizeof(header), said, &told));
+	s = (struct http2_side){.settled = 1, .sought = HTTP2_PROOF};
+	walker_put_header(header, 0xffffff, HTTP2_DATA, 0, 1);
+	assert_true(walker_feed(&s, header, sizeof(header), said, &told));
+}
+
+/* Random bytes, most of them zeros and none large, as headers of frames are: hardly any are a proof. */
+static void garbage_is_no_proof(void **state)
+{
+	unsigned int seed = 1;
+
+	unsigned int found = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < 200000; i++) {
+		length = 512;
+		for (size_t k = 0; k < length; k++)
+			bytes[k] = (uint8_t)(rand_r(&seed) % 3 ? 0 : rand_r(&seed) >> 5 & 0x1f);
+		found += sought(i & 1, length) == 0;
+	}
+	assert_in_range(found, 0, 2);
+}
+
 /* ---- unseen bytes ---- */
 
 static void only_data_may_pass_unseen(void **state)
@@ -244,6 +372,10 @@ int main(void)
 		cmocka_unit_test(the_first_frame_is_settings),
 		cmocka_unit_test(a_header_block_is_not_interrupted),
 		cmocka_unit_test(garbage_is_noticed),
+		cmocka_unit_test(three_frames_prove_it),
+		cmocka_unit_test(each_frame_of_the_proof_is_checked),
+		cmocka_unit_test(the_proof_has_a_length),
+		cmocka_unit_test(garbage_is_no_proof),
 		cmocka_unit_test(only_data_may_pass_unseen),
 	};
 
