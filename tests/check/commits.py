@@ -23,7 +23,7 @@ check choose clean clear close collect combine compare compile compute convert c
 define delete deprecate derive describe detach detect disable distinguish divide document drain draw drop empty enable encode
 end enforce enter exclude expect explain export expose extend extract factor fail fetch fill filter find finish fit fix flush
 fold follow forbid format forward free gather generate give group guard handle harden hash hide hold honour ignore implement
-import improve include increase infer initialise inline insert install introduce invert isolate join judge keep kill label lay
+import improve include increase infer initialise inline insert install introduce invert isolate join judge keep kill know label lay
 leave let lift limit link list load lock log look lower make map mark match measure mend merge migrate mirror mock mount move
 name narrow note notify observe omit open optimise order pad parse pass pause permit pick pin place poll prefer prepare prevent
 print probe prove provide publish pull push put query quote raise randomise read rebuild record recover reduce refactor refer
