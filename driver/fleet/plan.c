@@ -69,9 +69,12 @@ int plan_check(const struct options *options, uint32_t members, char **ret_error
 	uint64_t largest = largest_of(&options->ladder);
 	int err;
 
-	if (options->link.sources.count)
-		return refuse(ret_error, "--source: an address is one host's, so it cannot be "
-					 "divided between several; leave it out");
+	if (options->link.sources.count && options->link.sources.count < members)
+		return refuse(ret_error,
+			      "--source: %zu address%s cannot be divided between %u members, each "
+			      "needs one of its own host; name more of them, or leave it out",
+			      options->link.sources.count,
+			      options->link.sources.count > 1 ? "es" : "", members);
 	if (options->command == COMMAND_SWEEP && largest < members)
 		return refuse(ret_error,
 			      "--ladder: its largest load, %" PRIu64
@@ -600,6 +603,7 @@ int plan_take(struct plan_inbox *inbox, const json_t *message, struct options *r
 		return err;
 	keep_whole(inbox, ret_options, (uint32_t)count);
 	take_share(inbox, ret_options, (uint32_t)index, (uint32_t)count);
+	source_keep_share(&ret_options->link.sources, (uint32_t)index, (uint32_t)count);
 	for (size_t i = 0; i < (*ret_scenario)->step_count; i++)
 		(*ret_scenario)->steps[i].request.numbers =
 			(struct request_numbers){(uint32_t)index, (uint32_t)count};

@@ -158,6 +158,16 @@ void source_clear(struct source_set *set)
 	*set = (struct source_set){0};
 }
 
+void source_keep_share(struct source_set *set, uint32_t index, uint32_t sharers)
+{
+	size_t begin = set->count * index / sharers, end = set->count * (index + 1) / sharers;
+
+	if (!set->count)
+		return;
+	memmove(set->addresses, set->addresses + begin, (end - begin) * sizeof(*set->addresses));
+	set->count = end - begin;
+}
+
 int source_check(const struct source_set *set, int family, char **ret_error)
 {
 	char text[INET6_ADDRSTRLEN];

@@ -47,6 +47,12 @@ int source_parse(const char *text, struct source_set *set, char **ret_error);
 void source_clear(struct source_set *set);
 
 /*
+ * Keep the share of sharer @index of @sharers: neighbours in the list, in its order. Shares differ by
+ * one address at most, and no address is in two. At least @sharers addresses, or none.
+ */
+void source_keep_share(struct source_set *set, uint32_t index, uint32_t sharers);
+
+/*
  * Check that the addresses are this host's and can reach a target of @family. -EINVAL with
  * @ret_error, -errno.
  */

@@ -407,10 +407,36 @@ def test_observer_at_the_coordinator(start, hosts):
     assert document["joined"]["joined"] == 600
 
 
+def test_source_addresses_are_divided(start, hosts, tmp_path):
+    """Each member uses its slice of the list: the server's own log has every address, and none from two members."""
+    server, members = hosts
+    log = tmp_path / "from.log"
+    nginx = start(Nginx(netns=server, addresses=(SERVER,), http_block="log_format who '$remote_addr $http_member';",
+                        server=f"location /from {{ access_log {log} who; return 200; }}"))
+    for number, member in enumerate(members):
+        for last in range(2):
+            member.exec(["ip", "address", "add", f"10.201.0.{100 + 10 * number + last}/24", "dev", "eth0"])
+    slices = (["10.201.0.100", "10.201.0.101"], ["10.201.0.110", "10.201.0.111"], ["10.201.0.120", "10.201.0.121"])
+    options = ["--new-connections", "-c", "6", "-n", "600", "--header", "member: {{client}}"]
+    _, result = drive(members, nginx.url + "from", *options, "--source", "10.201.0.100-10.201.0.101,"
+                      "10.201.0.110-10.201.0.111,10.201.0.120-10.201.0.121")
+    lines = [line.split() for line in log.read_text().splitlines()]
+    assert len(lines) == result["requests"] == 600
+    clients = {address: {client for seen, client in lines if seen == address} for address, _ in lines}
+    assert sorted(clients) == sorted(sum(slices, []))
+    for one, other in ((a, b) for a in slices for b in slices if a is not b):
+        assert not set().union(*(clients[address] for address in one)) & set().union(*(clients[address] for address in other))
+
+    done = run(fleet(members, nginx.url, *options, "--source", "10.201.0.100,10.201.0.120,10.201.0.110"), check=False)
+    assert done.status != 0
+    assert re.search(rf"{members[1].name}.*--source: '10.201.0.120' cannot be used: Cannot assign", done.stderr), done.stderr
+    assert nginx.status()["requests"] == 600, "nothing is sent"
+
+
 def test_what_cannot_be_divided():
     """Bad usage is refused before anything starts."""
     for options, words in (
-            (["127.0.0.1:1", "--source", "127.0.0.1"], "--source: an address is one host's"),
+            (["127.0.0.1:1", "--source", "127.0.0.1,127.0.0.2"], "--source: 2 addresses cannot be divided between 3 members"),
             (["127.0.0.1:1", "-c", "2"], "--connections: 2 cannot be divided between 3 members"),
             (["127.0.0.1:1", "-n", "2"], "--requests: 2 cannot be divided between 3 members"),
             (["127.0.0.1:1", "--rate", "2"], "--rate: 2 cannot be divided between 3 members"),

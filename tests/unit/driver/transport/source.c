@@ -40,6 +40,28 @@ static void test_lists(void **state)
 	source_clear(&set);
 }
 
+/* Each address is in one share, and shares keep the order of the list. */
+static void test_shares(void **state)
+{
+	static const char *const of[3][2] = {
+		{"127.0.0.2"}, {"127.0.0.3", "127.0.0.4"}, {"127.0.0.5", "127.0.0.6"}};
+	char *error = NULL;
+
+	(void)state;
+	for (uint32_t index = 0; index < ARRAY_SIZE(of); index++) {
+		struct source_set set = {0};
+
+		assert_int_equal(source_parse("127.0.0.2-127.0.0.6", &set, &error), 0);
+		source_keep_share(&set, index, ARRAY_SIZE(of));
+		assert_int_equal(set.count, index ? 2 : 1);
+		for (size_t i = 0; i < set.count; i++)
+			expect(&set, i, of[index][i]);
+		source_clear(&set);
+		source_keep_share(&set, index, ARRAY_SIZE(of));
+		assert_int_equal(set.count, 0);
+	}
+}
+
 static void test_refusals(void **state)
 {
 	static const char *const words[] = {
@@ -191,13 +213,10 @@ static void test_flow_of_ipv6(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_divided),
-		cmocka_unit_test(test_judged),
-		cmocka_unit_test(test_probed),
-		cmocka_unit_test(test_settled),
-		cmocka_unit_test(test_flow_is_the_server_s),
+		cmocka_unit_test(test_lists),	     cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_refusals),     cmocka_unit_test(test_divided),
+		cmocka_unit_test(test_judged),	     cmocka_unit_test(test_probed),
+		cmocka_unit_test(test_settled),	     cmocka_unit_test(test_flow_is_the_server_s),
 		cmocka_unit_test(test_flow_of_ipv6),
 	};
 
