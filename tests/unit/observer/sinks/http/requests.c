@@ -333,6 +333,23 @@ static void test_other_origins(void **state)
 		     403);
 }
 
+/* There are places, but no memory: the caller may try again, and begins nothing. */
+static void test_phases_without_memory(void **state)
+{
+	struct server *server = *state;
+	uint64_t before = server->phases;
+	struct response response;
+
+	server->fail = -EDQUOT;
+	response = ask_route(server, "POST", "/v1/phases");
+	server->fail = 0;
+	assert_header(&response, "Retry-After", "1");
+	assert_non_null(strstr(response.body, "take all the memory"));
+	assert_error(response, 503);
+	assert_int_equal(server->phases, before);
+	assert_run(end(server, begin(server)), PHASE_DURATION_NS(before + 1));
+}
+
 static void test_two_lengths(void **state)
 {
 	struct response response = ask(*state, "GET /v1/run HTTP/1.1\r\nHost: localhost\r\n"
@@ -492,6 +509,7 @@ int main(void)
 		cmocka_unit_test(test_refused_has_no_effect),
 		cmocka_unit_test(test_own_origin),
 		cmocka_unit_test(test_other_origins),
+		cmocka_unit_test(test_phases_without_memory),
 		cmocka_unit_test(test_two_lengths),
 		cmocka_unit_test(test_nul_in_path),
 		cmocka_unit_test(test_small_body_is_ignored),
