@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <microhttpd.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -99,6 +100,24 @@ static struct MHD_Response *response_of(struct http_reply *reply)
 	return response;
 }
 
+/*
+ * What a browser may do with an answer: show it, in no frame of another page. The page itself runs the scripts that have
+ * its nonce, and asks nobody else.
+ */
+#define POLICY "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+static void add_policy(struct MHD_Response *response, const char *nonce)
+{
+	char policy[sizeof(POLICY) + 128 + 2 * REPORT_NONCE] = POLICY;
+
+	if (*nonce)
+		snprintf(policy, sizeof(policy),
+			 POLICY "; script-src 'nonce-%s'; style-src 'nonce-%s'; img-src data:; "
+				"connect-src 'self'",
+			 nonce, nonce);
+	MHD_add_response_header(response, "Content-Security-Policy", policy);
+}
+
 /* Add @reply to the connection; MHD_NO closes it. */
 static enum MHD_Result send_reply(struct MHD_Connection *connection, struct http_reply *reply)
 {
@@ -111,7 +130,7 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection, struct http
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
 	MHD_add_response_header(response, "X-Frame-Options", "DENY");
-	MHD_add_response_header(response, "Content-Security-Policy", "frame-ancestors 'none'");
+	add_policy(response, reply->nonce);
 	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
 	if (reply->header)
 		MHD_add_response_header(response, reply->header, reply->value);

@@ -14,7 +14,6 @@
 #include "clients.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
-#include "sojourn/report.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/units.h"
 
@@ -332,7 +331,7 @@ static void get_page(struct http_reply *reply)
 	reply->type = HTML;
 	if (!file)
 		return;
-	if (report_live_page(file) | fclose(file)) {
+	if (report_live_page(file, reply->nonce) | fclose(file)) {
 		free(reply->body);
 		reply->body = NULL;
 	}

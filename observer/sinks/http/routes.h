@@ -6,6 +6,7 @@
 #include "documents.h"
 #include "model/snapshot.h"
 #include "sojourn/metrics.h"
+#include "sojourn/report.h"
 
 struct http_reply {
 	unsigned int status;
@@ -13,6 +14,7 @@ struct http_reply {
 	char *body;			/* NULL: no memory */
 	const char *header;		/* one more header, may be NULL */
 	char value[64];			/* that header's */
+	char nonce[REPORT_NONCE];	/* of a page's scripts and styles; "": there are none */
 	struct http_document *document; /* owner of the body; NULL: the reply */
 	struct http_wanted awaited; /* with a number there is no reply yet: it must be made first */
 };

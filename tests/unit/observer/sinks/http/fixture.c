@@ -396,6 +396,27 @@ void assert_header(const struct response *response, const char *name, const char
 	assert_string_equal(actual, value);
 }
 
+/* No answer may be framed, or send forms; none but a page runs scripts. */
+static void assert_policy(const struct response *response)
+{
+	static const char *const parts[] = {
+		"default-src 'none'",
+		"base-uri 'none'",
+		"form-action 'none'",
+		"frame-ancestors 'none'",
+	};
+	autofree char *policy = response_header(response, "Content-Security-Policy");
+	autofree char *type = response_header(response, "Content-Type");
+
+	assert_non_null(policy);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (!strstr(policy, parts[i]))
+			fail_msg("'%s' lacks %s", policy, parts[i]);
+	assert_null(strstr(policy, "unsafe"));
+	if (!strstr(type, "text/html"))
+		assert_null(strstr(policy, "script-src"));
+}
+
 void assert_answer(const struct response *response, int status, const char *type)
 {
 	if (response->status != status)
@@ -403,6 +424,7 @@ void assert_answer(const struct response *response, int status, const char *type
 	assert_header(response, "Content-Type", type);
 	assert_header(response, "Cache-Control", "no-store");
 	assert_header(response, "X-Content-Type-Options", "nosniff");
+	assert_policy(response);
 }
 
 int group_start(void **state)
