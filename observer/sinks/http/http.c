@@ -294,7 +294,10 @@ static int begin_document(struct sink_http *sink, const struct client *first)
 	return http_routes_begin(&sink->routes, &first->awaited);
 }
 
-/* Go on with the document that clients wait for, one step per run(): other requests are answered in between. */
+/*
+ * Go on with the document that clients wait for, or look at what is running out, one step per run(): other requests are
+ * answered in between.
+ */
 static void make_documents(struct sink_http *sink)
 {
 	const struct client *first = find_waiting(sink);
@@ -304,6 +307,9 @@ static void make_documents(struct sink_http *sink)
 		r = http_documents_continue(&sink->routes.documents);
 		if (r <= 0)
 			resume_all(sink, true, r);
+	} else if (sink->routes.judge_due) {
+		http_routes_judge(&sink->routes);
+		sink->again = true;
 	} else if (first) {
 		r = begin_document(sink, first);
 		if (r)
@@ -592,11 +598,15 @@ static int renew_daemon(struct sink_http *sink)
 	return fd < 0 ? -EIO : start_daemon(sink, fd);
 }
 
+/* A step that takes longer has let requests wait. */
+#define LONG_STEP_NS (5 * NSEC_PER_MSEC)
+
 static int run(struct sink *base, short revents)
 {
 	struct sink_http *sink = (struct sink_http *)base;
 	RESERVE_SCOPE; /* a client needs a descriptor */
 	int r = http_secrets_renew(sink->secrets) ? renew_daemon(sink) : 0;
+	uint64_t begin_ns;
 
 	(void)revents;
 	if (r < 0)
@@ -606,7 +616,11 @@ static int run(struct sink *base, short revents)
 	sink->round++;
 	MHD_run(sink->daemon);
 	wake_ended(sink);
+	begin_ns = clock_now_ns();
 	make_documents(sink);
+	/* The caller may now take a reading of its own: answer before it what came meanwhile. */
+	if (clock_now_ns() - begin_ns >= LONG_STEP_NS)
+		MHD_run(sink->daemon);
 	return 0;
 }
 

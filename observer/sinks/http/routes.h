@@ -30,6 +30,7 @@ struct http_routes {
 	struct run *judged; /* recent findings alone, because a look costs more than an answer */
 	bool critical;	    /* they make observed services unhealthy */
 	uint64_t judged_ns;
+	bool judge_due; /* somebody asked: http_routes_judge() should look again */
 	struct http_documents documents;
 };
 
@@ -55,6 +56,9 @@ enum http_probe http_routes_probe(const char *path);
 /* Fill @reply, a zeroed one; an unknown path or method and a failing source get an error. */
 void http_routes_answer(struct http_routes *routes, const char *method, const char *path,
 			const struct http_query *query, struct http_reply *reply);
+
+/* Look again at what is running out, between requests and documents. On failure the next request looks. */
+void http_routes_judge(struct http_routes *routes);
 
 /* Take the reading of the @awaited document, and begin to print it (documents.h). 0 or -errno. */
 int http_routes_begin(struct http_routes *routes, const struct http_wanted *awaited);
