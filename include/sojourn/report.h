@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "sojourn/run.h"
+#include "sojourn/secret.h"
 
 struct report_options {
 	bool colour;
@@ -44,8 +45,14 @@ int report_host(const struct run *run, const struct report_options *options, FIL
  */
 int report_html(struct run *const *runs, const char *const *names, size_t count, FILE *file);
 
-/* Print the page of `sojourn serve`, which polls /api/v1/. -EIO. */
-int report_live_page(FILE *file);
+/* Size of a nonce with its terminating zero. */
+#define REPORT_NONCE (SECRET_LENGTH + 1)
+
+/*
+ * Print the page of `sojourn serve`, which polls /api/v1/. Only scripts and styles with @ret_nonce are its own: the
+ * header Content-Security-Policy should allow no others. -EIO.
+ */
+int report_live_page(FILE *file, char ret_nonce[static REPORT_NONCE]);
 
 /*
  * Print figures, findings and losses as Markdown tables (GitHub's). Of several runs print their

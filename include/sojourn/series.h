@@ -85,7 +85,7 @@ struct run_series {
 /* More points are joined in pairs: ten minutes have one per second. */
 #define RUN_SERIES_MAX 600U
 
-/* Join points in pairs until there are fewer than @most, so that one more fits. */
+/* Join points in pairs until there are fewer than @most, so that one more fits. One remains in any case. */
 void run_series_limit(struct run_series *series, size_t most);
 
 struct run_series *run_series_new(void);

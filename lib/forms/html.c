@@ -10,7 +10,6 @@
 
 #include "sojourn/compare.h"
 #include "sojourn/report.h"
-#include "sojourn/secret.h"
 #include "report/means.h"
 #include "report/parts.h"
 #include "web.h"
@@ -337,15 +336,21 @@ static const char *const live_scripts[] = {
 	web_chart_library_js, web_values_js, web_charts_js, web_series_js, web_live_js,
 };
 
-/* Browsers obey only scripts and styles with the nonce, which the author of the data could not know beforehand. */
-static void put_head(const char *connect, const char *nonce, FILE *file)
+/*
+ * Browsers obey only scripts and styles with the nonce, which the author of the data could not know beforehand. A file
+ * brings its policy with it, and whoever serves the live page sends its own.
+ */
+static void put_head(bool policy, const char *nonce, FILE *file)
 {
 	fputs(head, file);
-	fprintf(file,
-		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		"script-src 'nonce-%s'; style-src 'nonce-%s'; img-src data:; connect-src %s\">\n"
-		"<title>Sojourn</title>\n<style nonce=\"%s\">\n",
-		nonce, nonce, connect, nonce);
+	if (policy)
+		fprintf(file,
+			"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+			"'none'; "
+			"script-src 'nonce-%s'; style-src 'nonce-%s'; img-src data:; "
+			"base-uri 'none'; form-action 'none'\">\n",
+			nonce, nonce);
+	fprintf(file, "<title>Sojourn</title>\n<style nonce=\"%s\">\n", nonce);
 	fputs(web_style_css, file);
 	fputs(body, file);
 }
@@ -359,27 +364,26 @@ static void put_scripts(const char *const *list, size_t count, const char *nonce
 	fputs(end, file);
 }
 
-int report_live_page(FILE *file)
+int report_live_page(FILE *file, char ret_nonce[static REPORT_NONCE])
 {
-	char nonce[SECRET_LENGTH + 1];
-	int r = secret_make(nonce);
+	int r = secret_make(ret_nonce);
 
 	if (r < 0)
 		return r;
-	put_head("'self'", nonce, file);
+	put_head(false, ret_nonce, file);
 	fputs(no_data, file);
-	put_scripts(live_scripts, ARRAY_SIZE(live_scripts), nonce, file);
+	put_scripts(live_scripts, ARRAY_SIZE(live_scripts), ret_nonce, file);
 	return fflush(file) || ferror(file) ? -EIO : 0;
 }
 
 int report_html(struct run *const *runs, const char *const *names, size_t count, FILE *file)
 {
-	char nonce[SECRET_LENGTH + 1];
+	char nonce[REPORT_NONCE];
 	int r = secret_make(nonce);
 
 	if (r < 0)
 		return r;
-	put_head("'none'", nonce, file);
+	put_head(true, nonce, file);
 	r = put_data(runs, names, count, file);
 	put_scripts(scripts, ARRAY_SIZE(scripts), nonce, file);
 	if (r < 0)

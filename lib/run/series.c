@@ -102,10 +102,23 @@ static void halve(struct run_series *series)
 	series->count = count / 2 + count % 2;
 }
 
+/* Without memory for a smaller array the old one stays. */
+static void shrink(struct run_series *series, size_t capacity)
+{
+	struct run_point *points = reallocarray(series->points, capacity, sizeof(*points));
+
+	if (!points)
+		return;
+	series->points = points;
+	series->capacity = capacity;
+}
+
 void run_series_limit(struct run_series *series, size_t most)
 {
 	while (series->count >= most && series->count > 1)
 		halve(series);
+	if (series->capacity > 2 * most && series->capacity > series->count + 1)
+		shrink(series, most > series->count ? most : series->count + 1);
 }
 
 int run_series_add(struct run_series *series, const struct run_point *point)
@@ -113,7 +126,7 @@ int run_series_add(struct run_series *series, const struct run_point *point)
 	if (series->count == RUN_SERIES_MAX)
 		halve(series);
 	if (series->count == series->capacity) {
-		size_t capacity = series->capacity ? 2 * series->capacity : 16;
+		size_t capacity = series->capacity ? 2 * series->capacity : 2;
 		void *grown = reallocarray(series->points, capacity, sizeof(*point));
 
 		if (!grown)

@@ -250,6 +250,16 @@ void netns_free(struct resource_netns *netns)
 	*netns = (struct resource_netns){};
 }
 
+size_t netns_bytes(const struct resource_netns *netns)
+{
+	size_t sockets = netns->listeners.count + netns->udp.count + netns->close_wait.count +
+			 netns->held.count;
+
+	return netns->ports.size * sizeof(*netns->ports.slots) +
+	       netns->listeners.count * sizeof(*netns->half_open) +
+	       sockets * sizeof(struct resource_socket);
+}
+
 int netns_open(const char *path, int *ret_fd, uint32_t *ret_inode)
 {
 	autoclose int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;

@@ -52,6 +52,8 @@ struct resource_netns {
  */
 int netns_read(enum socket_source source, uint32_t sample_ms, struct resource_netns *ret_netns);
 void netns_free(struct resource_netns *netns);
+/* Return the memory in bytes that netns_free() frees. */
+size_t netns_bytes(const struct resource_netns *netns);
 
 /* Find @socket in another reading's @list, which is sorted by cookie; NULL: none, or not known. */
 const struct resource_socket *netns_find(const struct socket_list *list,

@@ -22,7 +22,7 @@
 /* Memory of a sample: in two periods, whose arrays grow by doubling, and in a document. */
 #define SAMPLE_BYTES (2 * 2 * sizeof(struct run_sample) + 1200)
 
-/* Samples, the past, and phases: an eighth each. */
+/* Samples, the past, and phases: an eighth each. Of phases half is for their series. */
 #define SHARE  8
 #define SHARES 3
 
@@ -107,7 +107,8 @@ int budget_divide(uint64_t bytes, const struct observer_config *config, uint32_t
 		.shared = copies < needs.cpus,
 		.samples = samples < UINT32_MAX ? (uint32_t)samples : UINT32_MAX,
 		.series_bytes = share,
-		.phase_bytes = share < SNAPSHOT_PHASE_BYTES ? share : SNAPSHOT_PHASE_BYTES,
+		.phase_bytes = share / 2 < SNAPSHOT_PHASE_BYTES ? share / 2 : SNAPSHOT_PHASE_BYTES,
+		.phase_series_bytes = share / 2,
 	};
 	return 0;
 }

@@ -18,7 +18,8 @@ struct budget {
 	bool shared;	       /* fewer than CPUs */
 	uint32_t samples;      /* maximum in a period; all periods may have twice as many */
 	uint64_t series_bytes; /* for the past of a period's services, and its document */
-	uint64_t phase_bytes;  /* for the readings at the begins of phases */
+	/* For all phases together: the readings at their begins, and their series. */
+	uint64_t phase_bytes, phase_series_bytes;
 };
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The recent past of each service. A point has some ninety numbers, most of them zero. So points are kept as bytes,
- * with seven bits of a number in each. An idle service has one point for all its idle time. Points that are too old
+ * The recent past of each service. A point has some ninety numbers, most of them zero. So points are kept as bytes
+ * (packed.c). An idle service has one point for all its idle time. Points that are too old
  * are added to a first point, so that counts always sum to those of the period.
  */
 #include "history.h"
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "packed.h"
 #include "sojourn/array.h"
 #include "sojourn/clock.h"
 #include "sojourn/run_sum.h"
@@ -24,8 +25,7 @@ _Static_assert(sizeof(struct run_point) % sizeof(uint64_t) == 0 &&
 		       offsetof(struct run_point, accepted) == (KNOWN_WORD + 1) * sizeof(uint64_t),
 	       "a point consists of whole numbers");
 
-/* No number takes more than ten bytes. */
-#define POINT_BYTES (WORDS * 10)
+#define POINT_BYTES PACKED_MOST(WORDS)
 
 /* Points of one kind, the oldest first. */
 struct track {
@@ -98,57 +98,20 @@ static struct run_point from_words(const uint64_t words[static WORDS])
 	return point;
 }
 
-static uint8_t *put_number(uint8_t *at, uint64_t number)
-{
-	for (; number >= 0x80; number >>= 7)
-		*at++ = (uint8_t)(number | 0x80);
-	*at++ = (uint8_t)number;
-	return at;
-}
-
-static const uint8_t *get_number(const uint8_t *at, uint64_t *ret_number)
-{
-	unsigned int shift = 0;
-
-	*ret_number = 0;
-	for (; *at & 0x80; shift += 7)
-		*ret_number |= (uint64_t)(*at++ & 0x7f) << shift;
-	*ret_number |= (uint64_t)*at++ << shift;
-	return at;
-}
-
-/* Encode @point: after a zero comes the count of zeros in a row. Return the number of bytes. */
 static size_t encode(const struct run_point *point, uint8_t ret_bytes[static POINT_BYTES])
 {
 	uint64_t words[WORDS];
-	uint8_t *at = ret_bytes;
 
 	to_words(point, words);
-	for (size_t i = 0; i < WORDS;) {
-		size_t run = i;
-
-		while (run < WORDS && !words[run])
-			run++;
-		at = put_number(at, words[i]);
-		if (run > i)
-			at = put_number(at, run - i);
-		i = run > i ? run : i + 1;
-	}
-	return (size_t)(at - ret_bytes);
+	return packed_encode(words, WORDS, ret_bytes);
 }
 
 /* Return where the next one begins. */
 static const uint8_t *decode(const uint8_t *at, struct run_point *ret_point)
 {
-	uint64_t words[WORDS] = {0}, zeros;
+	uint64_t words[WORDS];
 
-	for (size_t i = 0; i < WORDS;) {
-		at = get_number(at, &words[i]);
-		zeros = 1;
-		if (!words[i])
-			at = get_number(at, &zeros);
-		i += zeros;
-	}
+	at = packed_decode(at, words, WORDS);
 	*ret_point = from_words(words);
 	return at;
 }

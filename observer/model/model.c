@@ -16,26 +16,13 @@
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
 #include "sources/source.h"
+#include "period.h"
 #include "process/reserve.h"
 #include "reclaim.h"
 #include "resources/look.h"
 #include "sources/ring.h"
 #include "series.h"
 #include "upstreams.h"
-
-/* A period: the whole observation, or a phase. Its documents cover the time since the reading @base. */
-struct period {
-	uint64_t id; /* 0: free */
-	struct run *base;
-	uint64_t *first_ns; /* by service: earliest arrival since the start, 0: none yet */
-	struct source_samples *samples; /* NULL: none are taken */
-	struct look *look;		/* for resources that run out; NULL: none is taken */
-	struct model_series *series;	/* NULL: none is kept */
-	struct upstreams *upstreams;	/* NULL: none are looked for */
-	bool pointed;	     /* its last point ended with the model's tick; false: no point yet */
-	uint32_t lease_s;    /* of a phase */
-	uint64_t expires_ns; /* when its lease ends */
-};
 
 struct model {
 	struct loader *loader;
@@ -66,25 +53,14 @@ struct model {
 	struct run *slot; /* the reading at the history's last point of ten seconds; NULL: none */
 };
 
-static void period_done(struct model *model, struct period *period)
-{
-	source_ring_end(model->ring, period->samples);
-	run_free(period->base);
-	free(period->first_ns);
-	look_free(period->look);
-	model_series_free(period->series);
-	upstreams_free(period->upstreams);
-	*period = (struct period){};
-}
-
 void model_free(struct model *model)
 {
 	if (!model)
 		return;
 	look_free(model->recent);
-	period_done(model, &model->total);
+	period_done(&model->total, model->ring);
 	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
-		period_done(model, &model->phases[i]);
+		period_done(&model->phases[i], model->ring);
 	if (model->slot != model->tick)
 		run_free(model->slot);
 	run_free(model->tick);
@@ -311,7 +287,7 @@ static int period_begin(struct model *model, struct period *period)
 	if (!r)
 		r = take_reading(model, false, &begun.base);
 	if (r < 0) {
-		period_done(model, &begun);
+		period_done(&begun, model->ring);
 		return r;
 	}
 	/* Without these sockets the document names no upstreams. */
@@ -319,9 +295,10 @@ static int period_begin(struct model *model, struct period *period)
 	begun.first_ns = calloc(model->max_services, sizeof(*begun.first_ns));
 	r = begun.first_ns ? source_ring_begin(model->ring, &begun.samples) : -ENOMEM;
 	if (!r)
-		r = model_series_new(model->options.budget->series_bytes, &begun.series);
+		r = model_series_new(model->options.budget->series_bytes, period != &model->total,
+				     &begun.series);
 	if (r < 0) {
-		period_done(model, &begun);
+		period_done(&begun, model->ring);
 		return r;
 	}
 	/* Without a look the document says so. */
@@ -382,10 +359,31 @@ static void judge_datagrams(const struct model *model, struct run *run,
 	}
 }
 
-/* Return the reading with which the last point of the period's series ended. */
-static const struct run *last_point(const struct model *model, const struct period *period)
+/* Let @run, a reading, cover the period. @whole: with its series, and with open exchanges. */
+static int period_subtract(struct model *model, const struct period *period, bool whole,
+			   struct run *run)
 {
-	return period->pointed ? model->tick : period->base;
+	int r = period_open(period);
+
+	if (r < 0)
+		return r;
+	if (whole && period->series)
+		r = model_series_read(period->series, period->base,
+				      period_last_point(period, model->tick), run);
+	if (r < 0) {
+		period_close(period);
+		return r;
+	}
+	/* Count open exchanges in a document only: a reading between two others belongs to neither. */
+	if (whole)
+		judge_datagrams(model, run, source_slots_conclude);
+	note_all_first(model);
+	run_subtract(run, period->base);
+	period_close(period);
+	if (whole)
+		judge_datagrams(model, run, source_slots_doubt);
+	set_messages(model, period, run);
+	return 0;
 }
 
 /* @whole: with single exchanges, which are many, and findings, which cost more than counts. */
@@ -398,19 +396,9 @@ static int period_read(struct model *model, const struct period *period, bool wh
 
 	if (!r && whole)
 		r = add_samples(model, period, run);
-	if (!r && whole && period->series)
-		r = model_series_read(period->series, period->base, last_point(model, period), run);
-	if (r < 0)
-		return r;
-	/* Count open exchanges in a document only: a reading between two others belongs to neither. */
-	if (whole)
-		judge_datagrams(model, run, source_slots_conclude);
-	note_all_first(model);
-	run_subtract(run, period->base);
-	if (whole)
-		judge_datagrams(model, run, source_slots_doubt);
-	set_messages(model, period, run);
-	if (whole)
+	if (!r)
+		r = period_subtract(model, period, whole, run);
+	if (!r && whole)
 		r = upstreams_read(period->upstreams, model->loader, model->keys, model->key_count,
 				   run);
 	if (!r && whole && period->look)
@@ -436,18 +424,6 @@ int model_drain(struct model *model)
 	return source_ring_drain(model->ring);
 }
 
-/* Add a point to the period's look and series. Without memory drop the series, which would not add up. */
-static void point_period(struct model *model, struct period *period, const struct run *now)
-{
-	if (period->look)
-		look_point(period->look, MODEL_POINT_NS);
-	if (!now || !period->series)
-		return;
-	if (model_series_point(period->series, period->base, last_point(model, period), now))
-		model_series_free(TAKE_PTR(period->series));
-	period->pointed = true;
-}
-
 /* End phases whose owners are gone. */
 static void expire_phases(struct model *model)
 {
@@ -460,7 +436,7 @@ static void expire_phases(struct model *model)
 			continue;
 		if (model->options.expired)
 			model->options.expired(phase->id, phase->lease_s);
-		period_done(model, phase);
+		period_done(phase, model->ring);
 	}
 }
 
@@ -509,15 +485,6 @@ static void replace_readings(struct model *model, struct run *now)
 	model->tick = now;
 }
 
-static void forget_service(struct period *period, uint32_t index, const struct run_service *like)
-{
-	if (!period->id)
-		return;
-	period->first_ns[index] = 0;
-	if (period->series)
-		model_series_forget(period->series, like);
-}
-
 /*
  * Forget the service at @index in all periods. Its counts are in the sum already, and another service gets its slots.
  */
@@ -532,11 +499,24 @@ static void forget_everywhere(void *context, uint32_t index)
 		.turn = reclaim_turn(model->reclaim, index),
 	};
 
-	forget_service(&model->total, index, &like);
+	period_forget(&model->total, index, &like);
 	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
-		forget_service(&model->phases[i], index, &like);
+		period_forget(&model->phases[i], index, &like);
 	source_ring_forget(model->ring, index);
 	*key = (struct service_key){};
+}
+
+/* All phases together get one share for their series. */
+static void limit_phases(struct model *model)
+{
+	uint64_t open = 0;
+
+	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
+		open += model->phases[i].id != 0;
+	for (size_t i = 0; open && i < SNAPSHOT_PHASES; i++)
+		if (model->phases[i].series)
+			model_series_limit(model->phases[i].series,
+					   model->options.budget->phase_series_bytes / open);
 }
 
 /* If no reading succeeds, the next point covers a longer time. */
@@ -546,10 +526,11 @@ void model_point(struct model *model)
 	struct run *now = NULL;
 
 	expire_phases(model);
+	limit_phases(model);
 	(void)take_reading(model, false, &now);
-	point_period(model, &model->total, now);
+	period_point(&model->total, model->tick, now, MODEL_POINT_NS);
 	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
-		point_period(model, &model->phases[i], now);
+		period_point(&model->phases[i], model->tick, now, MODEL_POINT_NS);
 	if (!now)
 		return;
 	if (model->history)
@@ -637,17 +618,12 @@ static int snapshot_clients(void *context, const struct run_service *service,
 	return clients_find(service->netns, service->port, ret_clients);
 }
 
-static size_t phase_bytes(const struct period *phase)
-{
-	return phase->base ? phase->base->service_count * sizeof(struct run_service) : 0;
-}
-
 static size_t phases_bytes(const struct model *model)
 {
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
-		bytes += phase_bytes(&model->phases[i]);
+		bytes += period_bytes(&model->phases[i], model->max_services);
 	return bytes;
 }
 
@@ -672,9 +648,9 @@ static int snapshot_phase_begin(void *context, uint32_t lease_s, uint64_t *ret_i
 	r = period_begin(model, phase);
 	if (r < 0)
 		return r;
-	run_drop_idle(phase->base);
-	if (taken && taken + phase_bytes(phase) > model->options.budget->phase_bytes) {
-		period_done(model, phase);
+	period_pack(phase);
+	if (taken && phases_bytes(model) > model->options.budget->phase_bytes) {
+		period_done(phase, model->ring);
 		return -EDQUOT;
 	}
 	phase->lease_s = lease_s;
@@ -705,7 +681,7 @@ static int snapshot_phase_end(void *context, uint64_t id, struct run **ret_run)
 		return -ENOENT;
 	r = period_read(model, phase, true, ret_run);
 	if (!r)
-		period_done(model, phase);
+		period_done(phase, model->ring);
 	return r;
 }
 

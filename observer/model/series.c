@@ -26,11 +26,12 @@ struct of_service {
 struct model_series {
 	uint64_t started_ns; /* wall clock */
 	uint64_t bytes;
+	bool sparse;
 	struct of_service *list;
 	size_t count;
 };
 
-int model_series_new(uint64_t bytes, struct model_series **ret_series)
+int model_series_new(uint64_t bytes, bool sparse, struct model_series **ret_series)
 {
 	struct model_series *series = calloc(1, sizeof(*series));
 
@@ -38,8 +39,14 @@ int model_series_new(uint64_t bytes, struct model_series **ret_series)
 		return -ENOMEM;
 	series->started_ns = clock_wall_ns();
 	series->bytes = bytes;
+	series->sparse = sparse;
 	*ret_series = series;
 	return 0;
+}
+
+void model_series_limit(struct model_series *series, uint64_t bytes)
+{
+	series->bytes = bytes;
 }
 
 void model_series_free(struct model_series *series)
@@ -50,6 +57,15 @@ void model_series_free(struct model_series *series)
 		run_series_free(series->list[i].series);
 	free(series->list);
 	free(series);
+}
+
+size_t model_series_bytes(const struct model_series *series)
+{
+	size_t points = 0;
+
+	for (size_t i = 0; i < series->count; i++)
+		points += series->list[i].series->capacity;
+	return points * sizeof(struct run_point);
 }
 
 static struct of_service *find(const struct model_series *series, const struct run_service *like)
@@ -107,14 +123,14 @@ static void close_gap(const struct run_series *series, struct run_point *point)
 
 /* Memory of a point: in an array that grows by doubling, in a copy for a document, and as JSON. */
 #define POINT_BYTES (3 * sizeof(struct run_point) + 3400)
-/* Minimum of points of a service: a minute. */
+/* Minimum of points of a service: a minute. Sparse series have none: there may be many. */
 #define FEWEST_POINTS 60U
 
 static size_t most_points(const struct model_series *series, size_t services)
 {
 	uint64_t most = series->bytes / POINT_BYTES / (services ? services : 1);
 
-	if (most < FEWEST_POINTS)
+	if (most < FEWEST_POINTS && !series->sparse)
 		return FEWEST_POINTS;
 	return most < RUN_SERIES_MAX ? most : RUN_SERIES_MAX;
 }
@@ -131,20 +147,68 @@ static int add_point(struct run_series *to, const struct run *base, const struct
 	return run_series_add(to, &point);
 }
 
+/*
+ * The first point of a service that had no entry, because nothing had happened: all the time until @last, with the state
+ * at its end. A service that @last does not have came later.
+ */
+static int add_quiet(struct run_series *to, const struct run *base, const struct run *last,
+		     const struct run_service *like)
+{
+	const struct run_service *service = run_find_service(last, like);
+	struct run_point point;
+
+	if (!service || last->duration_ns <= base->duration_ns)
+		return 0;
+	run_point_between(service, service, &point);
+	point.begin_ns = 0;
+	point.duration_ns = last->duration_ns - base->duration_ns;
+	return run_series_add(to, &point);
+}
+
+/* Return whether nothing was counted of @service since @last. */
+static bool is_quiet(const struct run *last, const struct run_service *service)
+{
+	struct run_point point;
+	uint64_t counted;
+
+	run_point_between(run_find_service(last, service), service, &point);
+	counted = point.accepted | point.exchanges | point.bytes_in | point.bytes_out |
+		  point.retransmits | point.resets | point.time_wait_created | point.overflows |
+		  point.cpu.count;
+	for (unsigned int i = 0; i < RUN_CLOSE_COUNT; i++)
+		counted |= point.closes[i];
+	for (unsigned int i = 0; i < RUN_LOSS_COUNT; i++)
+		counted |= point.losses[i];
+	for (unsigned int i = 0; i < STAGE_COUNT; i++)
+		counted |= point.stages[i].count;
+	return !counted;
+}
+
+static int point_service(struct model_series *series, const struct run *base,
+			 const struct run *last, const struct run *now,
+			 const struct run_service *service)
+{
+	struct of_service *entry = find(series, service);
+
+	if (!entry && series->sparse && is_quiet(last, service))
+		return 0;
+	if (!entry) {
+		entry = add(series, service);
+		if (!entry || (series->sparse && add_quiet(entry->series, base, last, service)))
+			return -ENOMEM;
+	}
+	run_series_limit(entry->series, most_points(series, series->count));
+	return add_point(entry->series, base, last, now, service);
+}
+
 int model_series_point(struct model_series *series, const struct run *base, const struct run *last,
 		       const struct run *now)
 {
-	for (size_t i = 0; i < now->service_count; i++) {
-		struct of_service *entry = find(series, &now->services[i]);
+	int r = 0;
 
-		if (!entry)
-			entry = add(series, &now->services[i]);
-		if (entry)
-			run_series_limit(entry->series, most_points(series, series->count));
-		if (!entry || add_point(entry->series, base, last, now, &now->services[i]))
-			return -ENOMEM;
-	}
-	return 0;
+	for (size_t i = 0; !r && i < now->service_count; i++)
+		r = point_service(series, base, last, now, &now->services[i]);
+	return r;
 }
 
 int model_series_read(const struct model_series *series, const struct run *base,
@@ -158,6 +222,8 @@ int model_series_read(const struct model_series *series, const struct run *base,
 		if (!service->series)
 			return -ENOMEM;
 		service->series->started_ns = series->started_ns;
+		if (!entry && series->sparse && add_quiet(service->series, base, last, service))
+			return -ENOMEM;
 		if (add_point(service->series, base, last, now, service))
 			return -ENOMEM;
 	}

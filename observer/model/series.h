@@ -3,16 +3,24 @@
 #ifndef OBSERVER_MODEL_SERIES_H
 #define OBSERVER_MODEL_SERIES_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "sojourn/run.h"
 
 struct model_series;
 
 /*
  * @bytes: memory for all services' points, including a document. The more services there are, the fewer points each
- * has. 0 or -ENOMEM.
+ * has. @sparse: a service takes none until something happens, and then as few as one. 0 or -ENOMEM.
  */
-int model_series_new(uint64_t bytes, struct model_series **ret_series);
+int model_series_new(uint64_t bytes, bool sparse, struct model_series **ret_series);
+/* Change the memory. It holds from the next point of a service on. */
+void model_series_limit(struct model_series *series, uint64_t bytes);
 void model_series_free(struct model_series *series);
+
+/* Return the memory of all points in bytes, without that of a document. */
+size_t model_series_bytes(const struct model_series *series);
 
 /*
  * Add a point for each service: the difference of @now and @last. Both are readings of the whole

@@ -193,6 +193,15 @@ int look_begin(struct look *look)
 	return 0;
 }
 
+size_t look_bytes(const struct look *look)
+{
+	size_t bytes = sizeof(*look) + look->processes.count * sizeof(*look->processes.entries);
+
+	for (size_t i = 0; i < look->options.target_count; i++)
+		bytes += sizeof(look->pairs[i]) + netns_bytes(&look->pairs[i].before);
+	return bytes;
+}
+
 /* Drop every other point, so that the rest are twice as far apart. */
 static void thin(struct look *look)
 {

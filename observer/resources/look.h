@@ -48,6 +48,8 @@ DEFINE_CLEANUP(struct look *, look_free)
  * @ret_worst may be NULL. Return 0, -ENODATA if no namespace may be entered, or another -errno.
  */
 int look_begin(struct look *look);
+/* Return the memory in bytes between look_begin() and look_end(). */
+size_t look_bytes(const struct look *look);
 void look_point(struct look *look, uint64_t interval_ns);
 int look_end(struct look *look, struct run *run, enum severity *ret_worst);
 

@@ -51,7 +51,7 @@ PROBE = """
 
 def probed(page, probe):
     """Return the page with axe-core, if installed, and the probe. Both have the nonce that its policy requires."""
-    found = re.search(r"script-src 'nonce-(\w+)'", page)
+    found = re.search(r'<script nonce="(\w+)"', page)
     nonce = found[1] if found else ""
     axe = f'<script nonce="{nonce}">{AXE.read_text()}</script>' if AXE else ""
     return page.replace("</body>", f"{axe}{PROBE % (nonce, probe)}</body>")
@@ -110,13 +110,15 @@ def with_probe(url, probe):
             request = urllib.request.Request(url + self.path, headers={"Accept": self.headers["Accept"]})
             try:
                 with urllib.request.urlopen(request, timeout=30) as answer:
-                    status, kind, body = answer.status, answer.headers["Content-Type"], answer.read()
+                    status, headers, body = answer.status, answer.headers, answer.read()
             except urllib.error.HTTPError as error:
-                status, kind, body = error.code, error.headers["Content-Type"], error.read()
+                status, headers, body = error.code, error.headers, error.read()
+            kind = headers["Content-Type"]
             if kind.startswith("text/html"):
                 body = probed(body.decode(), probe).encode()
             self.send_response(status)
             self.send_header("Content-Type", kind)
+            self.send_header("Content-Security-Policy", headers["Content-Security-Policy"])
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

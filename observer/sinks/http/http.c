@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <microhttpd.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -99,6 +100,24 @@ static struct MHD_Response *response_of(struct http_reply *reply)
 	return response;
 }
 
+/*
+ * What a browser may do with an answer: show it, in no frame of another page. The page itself runs the scripts that have
+ * its nonce, and asks nobody else.
+ */
+#define POLICY "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+static void add_policy(struct MHD_Response *response, const char *nonce)
+{
+	char policy[sizeof(POLICY) + 128 + 2 * REPORT_NONCE] = POLICY;
+
+	if (*nonce)
+		snprintf(policy, sizeof(policy),
+			 POLICY "; script-src 'nonce-%s'; style-src 'nonce-%s'; img-src data:; "
+				"connect-src 'self'",
+			 nonce, nonce);
+	MHD_add_response_header(response, "Content-Security-Policy", policy);
+}
+
 /* Add @reply to the connection; MHD_NO closes it. */
 static enum MHD_Result send_reply(struct MHD_Connection *connection, struct http_reply *reply)
 {
@@ -111,7 +130,7 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection, struct http
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
 	MHD_add_response_header(response, "X-Frame-Options", "DENY");
-	MHD_add_response_header(response, "Content-Security-Policy", "frame-ancestors 'none'");
+	add_policy(response, reply->nonce);
 	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
 	if (reply->header)
 		MHD_add_response_header(response, reply->header, reply->value);
@@ -275,7 +294,10 @@ static int begin_document(struct sink_http *sink, const struct client *first)
 	return http_routes_begin(&sink->routes, &first->awaited);
 }
 
-/* Go on with the document that clients wait for, one step per run(): other requests are answered in between. */
+/*
+ * Go on with the document that clients wait for, or look at what is running out, one step per run(): other requests are
+ * answered in between.
+ */
 static void make_documents(struct sink_http *sink)
 {
 	const struct client *first = find_waiting(sink);
@@ -285,6 +307,9 @@ static void make_documents(struct sink_http *sink)
 		r = http_documents_continue(&sink->routes.documents);
 		if (r <= 0)
 			resume_all(sink, true, r);
+	} else if (sink->routes.judge_due) {
+		http_routes_judge(&sink->routes);
+		sink->again = true;
 	} else if (first) {
 		r = begin_document(sink, first);
 		if (r)
@@ -573,11 +598,15 @@ static int renew_daemon(struct sink_http *sink)
 	return fd < 0 ? -EIO : start_daemon(sink, fd);
 }
 
+/* A step that takes longer has let requests wait. */
+#define LONG_STEP_NS (5 * NSEC_PER_MSEC)
+
 static int run(struct sink *base, short revents)
 {
 	struct sink_http *sink = (struct sink_http *)base;
 	RESERVE_SCOPE; /* a client needs a descriptor */
 	int r = http_secrets_renew(sink->secrets) ? renew_daemon(sink) : 0;
+	uint64_t begin_ns;
 
 	(void)revents;
 	if (r < 0)
@@ -587,7 +616,11 @@ static int run(struct sink *base, short revents)
 	sink->round++;
 	MHD_run(sink->daemon);
 	wake_ended(sink);
+	begin_ns = clock_now_ns();
 	make_documents(sink);
+	/* The caller may now take a reading of its own: answer before it what came meanwhile. */
+	if (clock_now_ns() - begin_ns >= LONG_STEP_NS)
+		MHD_run(sink->daemon);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "documents.h"
 #include "model/snapshot.h"
 #include "sojourn/metrics.h"
+#include "sojourn/report.h"
 
 struct http_reply {
 	unsigned int status;
@@ -13,6 +14,7 @@ struct http_reply {
 	char *body;			/* NULL: no memory */
 	const char *header;		/* one more header, may be NULL */
 	char value[64];			/* that header's */
+	char nonce[REPORT_NONCE];	/* of a page's scripts and styles; "": there are none */
 	struct http_document *document; /* owner of the body; NULL: the reply */
 	struct http_wanted awaited; /* with a number there is no reply yet: it must be made first */
 };
@@ -28,6 +30,7 @@ struct http_routes {
 	struct run *judged; /* recent findings alone, because a look costs more than an answer */
 	bool critical;	    /* they make observed services unhealthy */
 	uint64_t judged_ns;
+	bool judge_due; /* somebody asked: http_routes_judge() should look again */
 	struct http_documents documents;
 };
 
@@ -53,6 +56,9 @@ enum http_probe http_routes_probe(const char *path);
 /* Fill @reply, a zeroed one; an unknown path or method and a failing source get an error. */
 void http_routes_answer(struct http_routes *routes, const char *method, const char *path,
 			const struct http_query *query, struct http_reply *reply);
+
+/* Look again at what is running out, between requests and documents. On failure the next request looks. */
+void http_routes_judge(struct http_routes *routes);
 
 /* Take the reading of the @awaited document, and begin to print it (documents.h). 0 or -errno. */
 int http_routes_begin(struct http_routes *routes, const struct http_wanted *awaited);

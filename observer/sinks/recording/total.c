@@ -243,7 +243,7 @@ int recording_total(const struct recording *recording, struct run **ret_run,
 		    struct recording_summary *ret_summary)
 {
 	CLEANUP(total_done) struct total total = {.summary.damaged = recording->damaged};
-	int r = model_series_new(UINT64_MAX, &total.series);
+	int r = model_series_new(UINT64_MAX, false, &total.series);
 
 	total.findings = calloc(1, sizeof(*total.findings));
 	if (!r && !total.findings)

@@ -3,6 +3,8 @@
 import base64
 import csv
 import io
+import re
+import shutil
 import struct
 import subprocess
 import zlib
@@ -180,3 +182,16 @@ def test_sweep(start, tmp_path):
 def test_refusals():
     refused = run([DRIVER, "http://127.0.0.1:1/", "--csv=-", "--json=-"], check=False)
     assert refused.status == 2 and "only one of --json, --csv and --hlog" in refused.stderr
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+def test_a_document_is_on_the_disk_before_it_has_its_name(start, tmp_path):
+    """A crash of the host may leave no document, but none that is empty."""
+    lab, path, calls = start(Lab()), tmp_path / "run.json", tmp_path / "calls"
+    run(["strace", "-f", "-y", "-e", "trace=fsync,rename,renameat,renameat2", "-o", calls,
+         DRIVER, lab.url, "-n", "10", "--quiet", "--json", path])
+    assert documents.load(path)["driver"]["requests"] == 10
+    made = [line for line in calls.read_text().splitlines() if str(tmp_path) in line and line.endswith("= 0")]
+    names = [re.search(r"(fsync|rename\w*)\(", line)[1] for line in made]
+    assert names[0] == "fsync" and names[1].startswith("rename"), made
+    assert f'"{path}"' in made[1]

@@ -4,6 +4,8 @@ import contextlib
 import re
 import shutil
 import signal
+import socket
+import threading
 
 import pytest
 
@@ -242,3 +244,42 @@ def test_mistakes_with_groups_of_observers(tmp_path):
         assert done.status == 2 and expected in done.stderr, (words, done.stderr)
     done = run([OBSERVER, "serve", "--fleet", "nats://hub"], check=False)
     assert done.status == 2 and "sojourn-drive agent --fleet nats://hub --observer 9180" in done.stderr, done.stderr
+
+
+class Endless:
+    """An HTTP server that begins a phase, and whose document of it has no end."""
+
+    def __init__(self):
+        self.listener, self.sent = socket.create_server(("127.0.0.1", 0)), 0
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self.answer, args=(self.listener.accept()[0],), daemon=True).start()
+
+    def answer(self, connection):
+        with connection, contextlib.suppress(OSError):
+            while head := connection.recv(65536):
+                if b"/end" not in head.split(b"\r\n", 1)[0]:
+                    body = b'{"phase": 1, "lease_s": 60}'
+                    connection.sendall(b"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\n"
+                                       b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+                    continue
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n{")
+                while self.sent < 1 << 30:
+                    self.sent += connection.send(b" " * (1 << 20))
+
+    def close(self):
+        self.listener.close()
+
+
+def test_an_observer_without_end_is_left(start):
+    """A document of at most 64 MiB is read; the driver's own result is kept."""
+    lab, endless = start(Lab()), start(Endless())
+    driver = run([DRIVER, lab.url, "-n", "100", "--observer", f"http://127.0.0.1:{endless.port}"], check=False, seconds=50)
+    assert driver.status == 1
+    assert "answered more than 64 MiB: is it an observer?" in driver.stderr
+    assert "100 requests" in driver.stdout.replace("\n", " ")
+    assert endless.sent < 128 << 20

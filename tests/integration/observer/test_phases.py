@@ -16,6 +16,7 @@ import pytest
 from ..conftest import kernel_counter
 from support import http
 from support.documents import parse, service
+from support.net import Netns
 from support.process import Process, wait_until
 from support.programs import DRIVER, Driver, Lab, Observer, own_token
 
@@ -145,18 +146,85 @@ def test_killed_drivers_leave_their_places(start):
         time.sleep(0.2)
 
 
-def resident_kib(pid):
-    return int(re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(encoding="ascii"))[1])
+def anonymous_bytes(pid):
+    return 1024 * int(re.search(r"RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(encoding="ascii"))[1])
 
 
+def settled_bytes(pid, bound):
+    """Return the process's own memory once it has not grown for 20 seconds, or is beyond the bound."""
+    most, grown = anonymous_bytes(pid), time.monotonic()
+    while time.monotonic() < grown + 20 and most < bound:
+        time.sleep(1)
+        if anonymous_bytes(pid) > most + (1 << 20):
+            most, grown = anonymous_bytes(pid), time.monotonic()
+    return most
+
+
+@pytest.mark.timeout(180)
 def test_phases_at_idle_listeners_cost_nearly_nothing(start):
-    """Earlier versions kept a whole reading of every listener per phase."""
+    """Earlier versions kept a whole reading of every listener per phase, later ones each phase's points of all."""
     listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(60)]
-    observer = start(Observer(ports=[s.getsockname()[1] for s in listeners]))
+    observer = start(Observer("--memory", "256M", ports=[s.getsockname()[1] for s in listeners]))
     token = own_token(observer.url)
-    before = resident_kib(observer.pid)
-    for _ in range(50):
+    before = anonymous_bytes(observer.pid)
+    for _ in range(64):
         http.request(f"{observer.url}/v1/phases", "POST", token=token)
-    assert resident_kib(observer.pid) - before < 64 * 1024
+    bound = before + (64 << 20)
+    assert settled_bytes(observer.pid, bound) < bound
+    assert anonymous_bytes(observer.pid) + observer.document()["cost"]["map_bytes"] < 256_000_000
     for listener in listeners:
         listener.close()
+
+
+SERVICES = 150
+# Opens argv[1] listeners, and at a line of input sends 20 requests to each.
+USED = """
+import socket, sys
+listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(int(sys.argv[1]))]
+print("ready", flush=True)
+input()
+kept = []
+for listener in listeners:
+    client = socket.create_connection(listener.getsockname())
+    server = listener.accept()[0]
+    kept += client, server
+    for _ in range(20):
+        client.sendall(b"question")
+        server.recv(100)
+        server.sendall(b"answer")
+        client.recv(100)
+print("used", flush=True)
+sys.stdin.read()
+"""
+
+
+def exchanges_of(document, observer):
+    """Those of all services, without the observer's own endpoint."""
+    own = int(observer.url.rsplit(":", 1)[1])
+    return sum(entry["exchanges"] for entry in document["services"] if entry["port"] != own)
+
+
+@pytest.mark.timeout(120)
+def test_drivers_beside_many_used_services(start):
+    """A phase costs what its services have counted, not the size of their readings: the second was refused at 110."""
+    with Netns("phases") as net, \
+            subprocess.Popen([*net.prefix(), "/usr/bin/python3", "-c", USED, str(SERVICES)], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True) as server:
+        lab = start(Lab(netns=net))
+        assert server.stdout.readline() == "ready\n"
+        observer = start(Observer("--all-listeners", "--memory", "1G", netns=net))
+        print(file=server.stdin, flush=True)
+        assert server.stdout.readline() == "used\n"
+        assert exchanges_of(observer.document(), observer) == SERVICES * 20
+        before = anonymous_bytes(observer.pid)
+        phases = [observer.begin_phase() for _ in range(8)]
+        assert anonymous_bytes(observer.pid) - before < 8 * SERVICES * 32 * 1024
+        drivers = [start(Process([DRIVER, lab.url, "-n", "200", "--rate", "100", "--observer", observer.url], netns=net))
+                   for _ in range(2)]
+        for driver in drivers:
+            assert driver.wait(60) == 0, driver.stderr
+        assert [exchanges_of(observer.end_phase(phase), observer) for phase in phases] == 8 * [400]
+        assert exchanges_of(observer.document(), observer) == SERVICES * 20 + 400
+        observer.stop()
+        lab.stop()
+        server.stdin.close()

@@ -291,6 +291,27 @@ def test_renewed_without_a_restart(start, tmp_path):
     assert curl(url, "--cacert", cert, *bearer) == 401
 
 
+def test_another_authority_without_a_restart(start, tmp_path):
+    """The next connection needs a certificate of the new authority; the old one's clients are out."""
+    cert, key = certificate(tmp_path, "server")
+    authority = certificate(tmp_path, "authority")[0]
+    friend = certificate(tmp_path, "friend", "authority", "clientAuth")
+    successor = certificate(tmp_path, "successor")[0]
+    colleague = certificate(tmp_path, "colleague", "successor", "clientAuth")
+    asked = tmp_path / "asked.crt"
+    shutil.copy(authority, asked)
+    serve = start(Serve(1, "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", asked))
+    url = serve.url + "/healthz"
+
+    def answer(client):
+        return curl(url, "--cacert", cert, "--cert", client[0], "--key", client[1])
+
+    assert answer(friend) == 200 and answer(colleague) in (0, 403)
+    successor.rename(asked)
+    wait_until(lambda: answer(colleague) == 200)
+    assert answer(friend) in (0, 403)
+
+
 @pytest.mark.parametrize("options, said", [
     (["--listen", "0.0.0.0:0"], "--open"),
     (["--listen", "[::]:0"], "--open"),

@@ -314,7 +314,9 @@ def test_only_its_own_scripts_run(measured, tmp_path):
         report(measured[0], "-o", path)
     nonce = re.search(r'<script nonce="(\w{32})"', other.read_text())[1]
     text = target.read_text()
-    assert nonce not in text and "unsafe" not in re.search(r'content="(default-src[^"]*)"', text)[1]
+    policy = re.search(r'content="(default-src[^"]*)"', text)[1]
+    assert nonce not in text and "unsafe" not in policy
+    assert "base-uri 'none'" in policy and "form-action 'none'" in policy
     evil = f'<script>document.title = "run"</script><script nonce="{nonce}">document.title = "run"</script>' \
         '<img src="data:," onerror="document.title = \'run\'">'
     target.write_text(text.replace("</body>", evil + "</body>"))

@@ -23,6 +23,13 @@ def test_a_full_device_is_a_failure(command):
     assert "cannot write to standard output: No space left on device" in done.stderr
 
 
+def test_a_summary_that_nobody_can_keep_is_a_failure(start):
+    lab = start(Lab())
+    done = shell('"$@" >/dev/full', OBSERVER, "observe", "--port", str(lab.port), "--for", "300ms")
+    assert done.returncode == 1
+    assert "cannot write to standard output: No space left on device" in done.stderr
+
+
 def test_a_reader_that_has_seen_enough_is_none():
     done = shell('{ "$@"; echo $? >&2; } | head -1', OBSERVER, "observe", "--help")
     assert done.stdout.startswith("Usage") and done.stderr.strip() in ("0", "141")

@@ -388,6 +388,62 @@ static void test_health_beside_a_document(void **state)
 	assert_in_range(answers, 3, UINT_MAX);
 }
 
+/* A health check that came during a long reading is answered before the loop goes on to its own. */
+static void test_health_before_the_loop(void **state)
+{
+	struct server server;
+	int asker;
+
+	(void)state;
+	assert_int_equal(server_start(&server, "127.0.0.1:0", &patient), 0);
+	assert_healthy(&server); /* makes the doctor look */
+	asker = client_connect(&server, NULL);
+	server.work_ms = 20;
+	for (int i = 0; i < 5; i++) {
+		autoclose int fd = client_connect(&server, NULL);
+		const char text[] = "GET /v1/services HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+		server.asker = asker;
+		assert_int_equal(client_send(fd, text, strlen(text)), 0);
+		assert_status(fd, 200);
+		assert_status(asker, 200);
+	}
+	assert_int_equal(server.late, 0);
+	assert_int_equal(server.in_time, 5);
+	close(asker);
+	server_stop(&server);
+}
+
+/* The highest age of a verdict, after which a health check makes the doctor look again. */
+#define VERDICT_MS 10000
+
+/* A health check does not wait for the look that it causes, and the next one has its verdict. */
+static void test_health_does_not_wait(void **state)
+{
+	struct response response;
+	struct server server;
+	unsigned int looks;
+	int status = 200;
+
+	(void)state;
+	assert_int_equal(server_start(&server, "127.0.0.1:0", &patient), 0);
+	assert_healthy(&server);
+	poll(NULL, 0, VERDICT_MS + 100);
+	looks = server.looks;
+	server.critical = 1;
+	assert_healthy(&server);
+	for (int i = 0; i < 1000 && server.looks == looks; i++)
+		poll(NULL, 0, 10);
+	assert_int_equal(server.looks, looks + 1);
+	for (int i = 0; i < 100 && status == 200; i++) {
+		response = ask_route(&server, "GET", "/healthz");
+		status = response.status;
+		response_free(&response);
+	}
+	assert_int_equal(status, 503);
+	server_stop(&server);
+}
+
 /* The listener must resume when the last connection at the limit has gone. */
 static void test_limit_is_left(void **state)
 {
@@ -548,6 +604,8 @@ int main(void)
 		cmocka_unit_test(test_strangers_make_room),
 		cmocka_unit_test(test_dear_documents_are_shared),
 		cmocka_unit_test(test_health_beside_a_document),
+		cmocka_unit_test(test_health_before_the_loop),
+		cmocka_unit_test(test_health_does_not_wait),
 		cmocka_unit_test(test_stop_with_clients),
 	};
 

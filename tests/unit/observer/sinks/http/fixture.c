@@ -61,8 +61,10 @@ static int fake_total(void *context, struct run **ret_run)
 
 	server->made++;
 	asker = atomic_exchange(&server->asker, 0);
-	if (asker)
+	if (asker) {
 		(void)client_send(asker, HEALTH, strlen(HEALTH));
+		server->asked = asker;
+	}
 	while (clock_thread_cpu_ns() - begin_ns < server->work_ms * NSEC_PER_MSEC)
 		;
 	return server->fail ? server->fail : fake_run(server, TOTAL_DURATION_NS, ret_run);
@@ -147,6 +149,19 @@ static int fake_phase_end(void *context, uint64_t id, struct run **ret_run)
 	return fake_run(server, PHASE_DURATION_NS(id), ret_run);
 }
 
+/* Note whether a request that came within sink_run() is answered by its end: the observer's loop may do more then. */
+static void note_answer(struct server *server)
+{
+	struct pollfd pollfd = {.fd = atomic_exchange(&server->asked, 0), .events = POLLIN};
+
+	if (!pollfd.fd)
+		return;
+	if (poll(&pollfd, 1, 0) == 1)
+		server->in_time++;
+	else
+		server->late++;
+}
+
 static void *loop(void *context)
 {
 	struct server *server = context;
@@ -158,6 +173,7 @@ static void *loop(void *context)
 	while (!fds[1].revents) {
 		poll(fds, ARRAY_SIZE(fds), sink_timeout_ms(server->sink));
 		(void)sink_run(server->sink, 0);
+		note_answer(server);
 		server->runs++;
 	}
 	return NULL;
@@ -396,6 +412,27 @@ void assert_header(const struct response *response, const char *name, const char
 	assert_string_equal(actual, value);
 }
 
+/* No answer may be framed, or send forms; none but a page runs scripts. */
+static void assert_policy(const struct response *response)
+{
+	static const char *const parts[] = {
+		"default-src 'none'",
+		"base-uri 'none'",
+		"form-action 'none'",
+		"frame-ancestors 'none'",
+	};
+	autofree char *policy = response_header(response, "Content-Security-Policy");
+	autofree char *type = response_header(response, "Content-Type");
+
+	assert_non_null(policy);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (!strstr(policy, parts[i]))
+			fail_msg("'%s' lacks %s", policy, parts[i]);
+	assert_null(strstr(policy, "unsafe"));
+	if (!strstr(type, "text/html"))
+		assert_null(strstr(policy, "script-src"));
+}
+
 void assert_answer(const struct response *response, int status, const char *type)
 {
 	if (response->status != status)
@@ -403,6 +440,7 @@ void assert_answer(const struct response *response, int status, const char *type
 	assert_header(response, "Content-Type", type);
 	assert_header(response, "Cache-Control", "no-store");
 	assert_header(response, "X-Content-Type-Options", "nosniff");
+	assert_policy(response);
 }
 
 int group_start(void **state)

@@ -35,6 +35,8 @@ struct server {
 	atomic_uint work_ms;	 /* CPU time of each */
 	atomic_uint services;	 /* in each, with SERVICE_LISTENERS: their text takes a while */
 	atomic_int asker; /* not 0: a connection that requests /healthz when a document is read */
+	atomic_int asked; /* not 0: the one that did so in this call of sink_run() */
+	atomic_uint in_time, late; /* calls of sink_run() that ended with its answer, or without */
 	struct snapshot_past past; /* the last one requested */
 	uint64_t phases;	   /* begun so far; also the last one's id */
 	uint32_t lease_s;	   /* the last one's */

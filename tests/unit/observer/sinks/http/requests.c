@@ -333,6 +333,49 @@ static void test_other_origins(void **state)
 		     403);
 }
 
+/* The header allows scripts and styles with the page's nonce alone, which no other page has. */
+static void test_policy_of_the_page(void **state)
+{
+	char last[33] = "";
+
+	for (int i = 0; i < 2; i++) {
+		struct response response = ask(*state, "GET / HTTP/1.1\r\nHost: localhost\r\n"
+						       "Accept: text/html\r\n\r\n");
+		autofree char *policy = response_header(&response, "Content-Security-Policy");
+		const char *script = strstr(response.body, "<script nonce=\"");
+		char nonce[33] = "", allowed[64];
+
+		assert_answer(&response, 200, "text/html; charset=utf-8");
+		assert_non_null(script);
+		assert_int_equal(sscanf(script, "<script nonce=\"%32[0-9a-f]\"", nonce), 1);
+		snprintf(allowed, sizeof(allowed), "script-src 'nonce-%s'", nonce);
+		assert_non_null(strstr(policy, allowed));
+		snprintf(allowed, sizeof(allowed), "style-src 'nonce-%s'", nonce);
+		assert_non_null(strstr(policy, allowed));
+		assert_null(strstr(response.body, "http-equiv"));
+		assert_string_not_equal(nonce, last);
+		memcpy(last, nonce, sizeof(last));
+		response_free(&response);
+	}
+}
+
+/* There are places, but no memory: the caller may try again, and begins nothing. */
+static void test_phases_without_memory(void **state)
+{
+	struct server *server = *state;
+	uint64_t before = server->phases;
+	struct response response;
+
+	server->fail = -EDQUOT;
+	response = ask_route(server, "POST", "/v1/phases");
+	server->fail = 0;
+	assert_header(&response, "Retry-After", "1");
+	assert_non_null(strstr(response.body, "take all the memory"));
+	assert_error(response, 503);
+	assert_int_equal(server->phases, before);
+	assert_run(end(server, begin(server)), PHASE_DURATION_NS(before + 1));
+}
+
 static void test_two_lengths(void **state)
 {
 	struct response response = ask(*state, "GET /v1/run HTTP/1.1\r\nHost: localhost\r\n"
@@ -492,6 +535,8 @@ int main(void)
 		cmocka_unit_test(test_refused_has_no_effect),
 		cmocka_unit_test(test_own_origin),
 		cmocka_unit_test(test_other_origins),
+		cmocka_unit_test(test_policy_of_the_page),
+		cmocka_unit_test(test_phases_without_memory),
 		cmocka_unit_test(test_two_lengths),
 		cmocka_unit_test(test_nul_in_path),
 		cmocka_unit_test(test_small_body_is_ignored),

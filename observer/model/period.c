@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+/* What the model keeps of a period; see period.h. */
+#include "period.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void period_done(struct period *period, struct source_ring *ring)
+{
+	source_ring_end(ring, period->samples);
+	if (period->packed)
+		packed_free(period->packed);
+	else
+		run_free(period->base);
+	free(period->first_ns);
+	look_free(period->look);
+	model_series_free(period->series);
+	upstreams_free(period->upstreams);
+	*period = (struct period){};
+}
+
+void period_pack(struct period *period)
+{
+	run_drop_idle(period->base);
+	period->packed = packed_new(period->base);
+}
+
+int period_open(const struct period *period)
+{
+	return period->packed ? packed_open(period->packed) : 0;
+}
+
+void period_close(const struct period *period)
+{
+	if (period->packed)
+		packed_close(period->packed);
+}
+
+size_t period_bytes(const struct period *period, size_t services)
+{
+	size_t bytes = services * sizeof(*period->first_ns);
+
+	if (!period->id)
+		return 0;
+	if (period->packed)
+		bytes += packed_bytes(period->packed);
+	else
+		bytes += period->base->service_count * sizeof(struct run_service);
+	if (period->look)
+		bytes += look_bytes(period->look);
+	return bytes;
+}
+
+const struct run *period_last_point(const struct period *period, const struct run *tick)
+{
+	return period->pointed ? tick : period->base;
+}
+
+void period_point(struct period *period, const struct run *tick, const struct run *now,
+		  uint64_t interval_ns)
+{
+	int r;
+
+	if (period->look)
+		look_point(period->look, interval_ns);
+	if (!now || !period->series)
+		return;
+	r = period->pointed ? 0 : period_open(period);
+	if (!r)
+		r = model_series_point(period->series, period->base,
+				       period_last_point(period, tick), now);
+	if (!period->pointed)
+		period_close(period);
+	if (r)
+		model_series_free(TAKE_PTR(period->series));
+	period->pointed = true;
+}
+
+void period_forget(struct period *period, uint32_t index, const struct run_service *like)
+{
+	if (!period->id)
+		return;
+	period->first_ns[index] = 0;
+	if (period->series)
+		model_series_forget(period->series, like);
+}
