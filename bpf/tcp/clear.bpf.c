@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Follows calls of OpenSSL, with --tls; see clear.h.
+ * Follows calls of OpenSSL and GnuTLS, with --tls; see clear.h.
  *
  *   uprobe SSL_read, SSL_write, …   a thread enters such a call
  *   uretprobe of the same           and leaves it
@@ -71,7 +71,7 @@ __noinline int clear_answer(const struct conn *c)
 	if (!c)
 		return status;
 	/* These records are tickets, which may look like a response (tls.h). */
-	if (call && call->kind != CLEAR_WRITE && call->kind != CLEAR_WRITE_EX)
+	if (call && call->kind != CLEAR_WRITE)
 		return STATUS_HANDSHAKE;
 	conn = clear_of(c);
 	if (conn) {
@@ -91,7 +91,7 @@ __noinline int clear_route(const struct conn *c)
 	return route;
 }
 
-/* ---- calls of OpenSSL ---- */
+/* ---- calls of the library ---- */
 
 /* Text is handed over. The first one after a request is its response's, which interim ones may precede. */
 static __always_inline void clear_writes(const struct clear_call *call)
@@ -111,16 +111,18 @@ int clear_enter(const struct clear_registers *registers)
 		.ssl = CLEAR_FIRST(registers),
 		.text = CLEAR_SECOND(registers),
 		.length = CLEAR_THIRD(registers),
-		.kind = bpf_get_attach_cookie((void *)registers),
 	};
+	__u64 probe = bpf_get_attach_cookie((void *)registers);
 	__u64 thread = bpf_get_current_pid_tgid();
 
-	if (call.kind == CLEAR_READ_EX || call.kind == CLEAR_WRITE_EX)
+	call.kind = CLEAR_PROBE_KIND(probe);
+	call.form = CLEAR_PROBE_FORM(probe);
+	if (call.form == CLEAR_AT)
 		call.taken = CLEAR_FOURTH(registers);
-	else
-		call.length &= 0x7fffffff; /* of an int the upper half is undefined */
+	else if (call.form == CLEAR_INT)
+		call.length &= 0x7fffffff; /* the upper half is undefined */
 	bpf_map_update_elem(&clear_calls, &thread, &call, BPF_ANY);
-	if (call.kind == CLEAR_WRITE || call.kind == CLEAR_WRITE_EX)
+	if (call.kind == CLEAR_WRITE)
 		clear_writes(&call);
 	return 0;
 }
@@ -149,13 +151,15 @@ static __always_inline void clear_took(struct clear_conn *conn, __u64 text, __u3
 }
 
 /* Return how many bytes of text the call has moved. */
-static __always_inline __u32 clear_taken(const struct clear_call *call, int returned)
+static __always_inline __u32 clear_taken(const struct clear_call *call, __s64 returned)
 {
 	__u64 length = 0;
 
+	if (call->form != CLEAR_SIZE)
+		returned = (int)returned; /* the upper half is undefined */
 	if (returned <= 0 || call->kind == CLEAR_HANDSHAKE)
 		return 0;
-	if (call->kind == CLEAR_READ || call->kind == CLEAR_WRITE)
+	if (call->form != CLEAR_AT)
 		return returned;
 	if (bpf_probe_read_user(&length, sizeof(length), (void *)call->taken))
 		return 0;
@@ -175,7 +179,7 @@ static __always_inline bool clear_follows(const struct clear_call *call, __u32 l
 	/* The connection's service may have a new number: it lost its slots and got others. */
 	if (conn)
 		t->conn.service = conn->service;
-	if (call->kind == CLEAR_WRITE || call->kind == CLEAR_WRITE_EX) {
+	if (call->kind == CLEAR_WRITE) {
 		clear_streams_wrote(t, call->text, length);
 		return true;
 	}
@@ -189,7 +193,6 @@ static __always_inline bool clear_follows(const struct clear_call *call, __u32 l
 SEC("?uretprobe")
 int clear_return(const struct clear_registers *registers)
 {
-	int returned = (int)CLEAR_RETURNED(registers);
 	struct clear_call *found = clear_call_now(), call;
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct clear_conn *conn;
@@ -199,9 +202,8 @@ int clear_return(const struct clear_registers *registers)
 		return 0;
 	call = *found;
 	bpf_map_delete_elem(&clear_calls, &thread);
-	length = clear_taken(&call, returned);
-	if (!length || clear_follows(&call, length) || call.kind == CLEAR_WRITE ||
-	    call.kind == CLEAR_WRITE_EX)
+	length = clear_taken(&call, CLEAR_RETURNED(registers));
+	if (!length || clear_follows(&call, length) || call.kind == CLEAR_WRITE)
 		return 0;
 	conn = clear_conn_of(call.ssl);
 	if (conn)
@@ -211,7 +213,7 @@ int clear_return(const struct clear_registers *registers)
 
 /* ---- which connection a call is for ---- */
 
-/* Forget the former connection that OpenSSL had at this address. NULL: the kernel has no memory. */
+/* Forget the former connection that the library had at this address. NULL: the kernel has no memory. */
 static __always_inline struct clear_conn *
 clear_begin(const struct clear_call *call, const struct sock *sk, const struct clear_socket *socket)
 {
@@ -238,7 +240,7 @@ clear_begin(const struct clear_call *call, const struct sock *sk, const struct c
 }
 
 /*
- * A call has read @bytes up to @end. OpenSSL reads only if it holds no complete record. So the record whose text comes
+ * A call has read @bytes up to @end. Libraries read only if they hold no complete record. So the record whose text comes
  * next ends in the bytes that the latest of such calls has read. If all these arrived at one time it is known.
  */
 static __always_inline void clear_arrived(struct clear_conn *conn, struct clear_call *call,

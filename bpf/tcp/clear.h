@@ -19,11 +19,12 @@
 
 /* A call that a thread is in. */
 struct clear_call {
-	__u64 ssl; /* OpenSSL's connection: a number for us */
+	__u64 ssl; /* the library's connection: a number for us */
 	__u64 text;
 	__u64 length; /* of the buffer or of the text */
-	__u64 taken;  /* of SSL_read_ex() and SSL_write_ex(): where the length is written to */
-	__u32 kind;   /* enum clear_kind */
+	__u64 taken;  /* CLEAR_AT: where the length is written to */
+	__u16 kind;   /* enum clear_kind */
+	__u16 form;   /* enum clear_form */
 	__u32 reads;  /* of the socket, during the call */
 };
 
