@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where functions are in the file of a shared library. Any user may have made the file, and may change it
+ * Where functions are in the file of a program or a shared library. Any user may have made the file, and may change it
  * while it is read. So it is read into memory of limited size and never mapped: a mapping of a file that
  * becomes shorter ends its reader.
  */
@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 /*
- * Find the exported functions @names. @ret_offsets are places in the file, 0 for each that it lacks. Return 0,
- * -ENOEXEC if it is no shared library of this machine's kind, -EFBIG if it has more symbols than any real one,
- * or -errno.
+ * Find the functions @names, exported ones first, then those for debuggers (.symtab). @ret_offsets are places in the file, 0
+ * for each that it lacks. Return 0, -ENOEXEC if it is no program and no library of this machine's kind, -EFBIG if it has more
+ * symbols than any real one, or -errno.
  */
 int elf_find_functions(int fd, const char *const *names, size_t count, uint64_t *ret_offsets);
 

@@ -60,12 +60,26 @@ static void note_library(uint32_t pid, const struct mapping *mapping, const char
 	for (size_t i = 0; i < count; i++) {
 		struct library *library = &ret_libraries[i];
 
-		if (library->path[0] || !text_begins(name, names[i]))
+		if (!names[i] || library->path[0] || !text_begins(name, names[i]))
 			continue;
 		library->device = makedev(mapping->major, mapping->minor);
 		library->inode = mapping->inode;
 		name_path(pid, mapping, path, library);
 	}
+}
+
+/* Its link opens the file itself, also if that was replaced. */
+static void note_program(uint32_t pid, struct library *library)
+{
+	struct stat status;
+
+	snprintf(library->path, sizeof(library->path), "/proc/%u/exe", pid);
+	if (stat(library->path, &status)) {
+		library->path[0] = 0;
+		return;
+	}
+	library->device = status.st_dev;
+	library->inode = status.st_ino;
 }
 
 int libraries_of(uint32_t pid, const char *const *names, size_t count,
@@ -79,8 +93,11 @@ int libraries_of(uint32_t pid, const char *const *names, size_t count,
 	file = fopen(path, "re");
 	if (!file)
 		return -errno;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		ret_libraries[i] = (struct library){};
+		if (!names[i])
+			note_program(pid, &ret_libraries[i]);
+	}
 	while (fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = 0;
 		if (is_of_file(line, &mapping))

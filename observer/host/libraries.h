@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared libraries that processes have mapped, in whichever container they run. */
+/* Shared libraries that processes have mapped, and their programs, in whichever container they run. */
 #ifndef OBSERVER_HOST_LIBRARIES_H
 #define OBSERVER_HOST_LIBRARIES_H
 
@@ -14,7 +14,7 @@ struct library {
 };
 
 /*
- * Find the first mapped file of process @pid whose name begins with each of @names. The paths of those that it has not
+ * Find the first mapped file of process @pid whose name begins with each of @names, NULL: its program. The paths of those that it has not
  * mapped are empty. Return 0, or -errno if we may not look.
  */
 int libraries_of(uint32_t pid, const char *const *names, size_t count,

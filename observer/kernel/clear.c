@@ -44,18 +44,20 @@ static const struct function gnutls[] = {
 #define FUNCTIONS_MAX ARRAY_SIZE(openssl)
 
 static const struct library_kind {
-	const char *file; /* how its name begins */
+	const char *
+		file; /* how its name begins; NULL: the program itself, that has the library in it */
 	const struct function *functions;
 	size_t count;
 } kinds[] = {
 	{"libssl.so", openssl, ARRAY_SIZE(openssl)},
 	{"libgnutls.so", gnutls, ARRAY_SIZE(gnutls)},
+	{NULL, openssl, ARRAY_SIZE(openssl)},
 };
 
 _Static_assert(ARRAY_SIZE(kinds) == CLEAR_LIBRARIES, "each has a name");
 _Static_assert(2 * FUNCTIONS_MAX <= CLEAR_PLACES_MAX, "each has two places");
 
-const char *const clear_libraries[CLEAR_LIBRARIES] = {kinds[0].file, kinds[1].file};
+const char *const clear_libraries[CLEAR_LIBRARIES] = {kinds[0].file, kinds[1].file, kinds[2].file};
 
 /* Kernels that are known to panic under load of such probes. */
 static const struct {

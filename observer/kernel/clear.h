@@ -20,8 +20,8 @@ struct clear_probes {
 	size_t count;
 };
 
-/* The libraries that are known: how the names of their files begin. */
-#define CLEAR_LIBRARIES 2
+/* The libraries that are known: how the names of their files begin; NULL: the program itself. */
+#define CLEAR_LIBRARIES 3
 extern const char *const clear_libraries[CLEAR_LIBRARIES];
 
 /* Where probes go in a file. */

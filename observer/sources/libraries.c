@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The libraries of TLS that processes of the observed services have mapped, with --tls. Each is probed once, for all
- * processes. A process may map one later, so it is looked at in each reading until it has.
+ * The libraries of TLS that processes of the observed services have mapped, or have in their
+ * programs, with --tls. Each file is probed once, for all processes. A process may map one later, so it is looked at in each
+ * reading until it has.
  */
 #include "source.h"
 
@@ -29,6 +30,11 @@ struct known {
 	uint64_t inode;
 };
 
+/* Most programs have no library of TLS in them. So many of these are remembered. */
+#define OTHERS_KEPT 64U
+/* Any user can bring large ones without end, and searching takes time: so many files that are not root's in a reading. */
+#define SEARCHED_MAX 16U
+
 /* A process, and which of clear_libraries it has mapped, as bits. */
 struct looked_at {
 	uint32_t pid;
@@ -40,6 +46,9 @@ struct looked_at {
 struct source_libraries {
 	struct known *known; /* probed, or refused */
 	size_t known_count;
+	struct known without[OTHERS_KEPT]; /* programs that have none, the oldest is overwritten */
+	size_t without_count;
+	unsigned int searched;	     /* in this reading */
 	unsigned int descriptors;    /* that all may take */
 	unsigned int rooted, others; /* that files of root take, and those of others */
 	struct looked_at *processes;
@@ -82,13 +91,20 @@ void source_libraries_free(struct source_libraries *source)
 	free(source);
 }
 
-static bool is_known(const struct source_libraries *source, const struct library *library)
+static bool is_among(const struct known *known, size_t count, const struct library *library)
 {
-	for (size_t i = 0; i < source->known_count; i++)
-		if (source->known[i].device == library->device &&
-		    source->known[i].inode == library->inode)
+	for (size_t i = 0; i < count; i++)
+		if (known[i].device == library->device && known[i].inode == library->inode)
 			return true;
 	return false;
+}
+
+static bool is_known(const struct source_libraries *source, const struct library *library)
+{
+	size_t without = source->without_count < OTHERS_KEPT ? source->without_count : OTHERS_KEPT;
+
+	return is_among(source->known, source->known_count, library) ||
+	       is_among(source->without, without, library);
 }
 
 /* Return the process; NULL: no memory. */
@@ -117,7 +133,18 @@ static bool is_affordable(struct source_libraries *source, bool is_rooted, unsig
 	return true;
 }
 
-/* @fd: its file, or why it cannot be opened. Return 0, or why it is not looked into. */
+static struct known known_of(const struct library *library)
+{
+	return (struct known){.device = library->device, .inode = library->inode};
+}
+
+/* Return whether it is no library of TLS, and not one that we fail to look into. */
+static bool is_other(size_t which, int r)
+{
+	return !clear_libraries[which] && r && r != -EFBIG && r != -ENOMEM;
+}
+
+/* @fd: its file, or why it cannot be opened. Return 0, or why it is not looked into; -ENOENT: there is nothing to tell. */
 static int probe(struct source_libraries *source, const struct library *library, size_t which,
 		 int fd, bool is_rooted)
 {
@@ -125,14 +152,17 @@ static int probe(struct source_libraries *source, const struct library *library,
 	struct clear_places places;
 	int r = fd < 0 ? fd : clear_find(fd, which, &places);
 
+	if (is_other(which, r)) {
+		source->without[source->without_count++ % OTHERS_KEPT] = known_of(library);
+		return -ENOENT;
+	}
 	if (!r)
 		descriptors = (unsigned int)places.count * CLEAR_DESCRIPTORS;
 	if (!is_affordable(source, is_rooted, descriptors))
 		return -E2BIG;
 	if (ARRAY_GROW(source->known, source->known_count))
 		return -ENOMEM;
-	source->known[source->known_count++] =
-		(struct known){.device = library->device, .inode = library->inode};
+	source->known[source->known_count++] = known_of(library);
 	return r ? r : loader_probe_library(source->loader, fd, &places);
 }
 
@@ -145,15 +175,22 @@ static void say(struct source_libraries *source, const char *path, int r)
 	source->said(path, r);
 }
 
-static void look_into(struct source_libraries *source, const struct library *library, size_t which)
+/* Return whether it is done with. */
+static bool look_into(struct source_libraries *source, const struct library *library, size_t which)
 {
 	bool is_rooted = false;
 	autoclose int fd = -1;
+	int r;
 
 	if (is_known(source, library))
-		return;
+		return true;
 	fd = library_open(library, &is_rooted);
-	say(source, library->path, probe(source, library, which, fd, is_rooted));
+	if (!is_rooted && source->searched++ >= SEARCHED_MAX)
+		return false;
+	r = probe(source, library, which, fd, is_rooted);
+	if (clear_libraries[which] || r != -ENOENT)
+		say(source, library->path, r);
+	return true;
 }
 
 /* Without memory the next reading tries again. */
@@ -169,8 +206,8 @@ static void look_at(void *context, uint32_t pid)
 	for (size_t i = 0; i < CLEAR_LIBRARIES; i++) {
 		if (!libraries[i].path[0] || process->found & 1U << i)
 			continue;
-		process->found |= 1U << i;
-		look_into(source, &libraries[i], i);
+		if (look_into(source, &libraries[i], i))
+			process->found |= 1U << i;
 	}
 }
 
@@ -188,5 +225,6 @@ static void forget(struct source_libraries *source, const struct source_proc *pr
 void source_libraries_update(struct source_libraries *source, const struct source_proc *processes)
 {
 	forget(source, processes);
+	source->searched = 0;
 	source_proc_visit(processes, look_at, source);
 }
