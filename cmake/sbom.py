@@ -53,6 +53,7 @@ COMPONENTS = (
     Component("libseccomp", "libseccomp-dev", "libseccomp", "LGPL-2.1-only", SHARED, (OBSERVER,)),
     Component("GnuTLS", "libgnutls28-dev", "gnutls", "LGPL-2.1-or-later", SHARED, (OBSERVER,)),
     Component("GNU libmicrohttpd", "libmicrohttpd-dev", "libmicrohttpd", "LGPL-2.1-or-later", SHARED, (OBSERVER,)),
+    Component("Zydis", "libzydis-dev", "", "MIT", SHARED, (OBSERVER,)),
     Component("llhttp", "node-llhttp", "", "MIT", COMPILED, (DRIVER,)),
     Component("libuv", "libuv1-dev", "libuv", "MIT", SHARED, (DRIVER,)),
     Component("OpenSSL", "libssl-dev", "openssl", "Apache-2.0", SHARED, (DRIVER,)),

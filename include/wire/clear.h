@@ -18,6 +18,7 @@ enum clear_form {
 	CLEAR_INT,  /* an int; returns the bytes, or 0 or less */
 	CLEAR_SIZE, /* a size_t; returns the bytes as ssize_t, or 0 or less */
 	CLEAR_AT, /* a size_t; returns 1, and writes the bytes to where the fourth argument points, or 0 or less */
+	CLEAR_GO, /* as CLEAR_SIZE, in the registers of Go's ABIInternal; a goroutine is in the call, not a thread */
 };
 
 /* The cookie of a probe. */
@@ -27,6 +28,11 @@ enum clear_form {
 
 /* Maximum of threads that are in such a function at once. */
 #define CLEAR_CALLS 8192
+/*
+ * Maximum of goroutines that are in one: each connection that waits for a request has one. Beyond it the least recent one is
+ * lost.
+ */
+#define CLEAR_GOROUTINES 65536
 /* Maximum of connections with a state; beyond it the least recently used one is lost. */
 #define CLEAR_CONNS 16384
 /* Maximum of those whose streams of HTTP/2 are followed; beyond it they are `multiplexed`. */

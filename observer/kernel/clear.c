@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "clear_go.h"
 #include "host/elf.h"
 #include "skeleton.h"
 #include "sojourn/array.h"
@@ -52,12 +53,14 @@ static const struct library_kind {
 	{"libssl.so", openssl, ARRAY_SIZE(openssl)},
 	{"libgnutls.so", gnutls, ARRAY_SIZE(gnutls)},
 	{NULL, openssl, ARRAY_SIZE(openssl)},
+	{NULL, NULL, 0}, /* Go's, which needs more than names: clear_go.h */
 };
 
 _Static_assert(ARRAY_SIZE(kinds) == CLEAR_LIBRARIES, "each has a name");
 _Static_assert(2 * FUNCTIONS_MAX <= CLEAR_PLACES_MAX, "each has two places");
 
-const char *const clear_libraries[CLEAR_LIBRARIES] = {kinds[0].file, kinds[1].file, kinds[2].file};
+const char *const clear_libraries[CLEAR_LIBRARIES] = {kinds[0].file, kinds[1].file, kinds[2].file,
+						      kinds[3].file};
 
 /* Kernels that are known to panic under load of such probes. */
 static const struct {
@@ -84,10 +87,10 @@ const char *clear_denied(void)
 
 /* ---- at a library ---- */
 
-static void place_add(struct clear_places *places, uint64_t offset, uint32_t probe, bool at_return)
+static void place_add(struct clear_places *places, uint64_t offset, uint32_t probe, bool leaves)
 {
 	places->list[places->count++] =
-		(struct clear_place){.offset = offset, .probe = probe, .at_return = at_return};
+		(struct clear_place){.offset = offset, .probe = probe, .leaves = leaves};
 }
 
 /*
@@ -102,6 +105,8 @@ int clear_find(int fd, size_t library, struct clear_places *ret_places)
 	uint64_t offsets[FUNCTIONS_MAX];
 	int r;
 
+	if (!kind->functions)
+		return clear_go_find(fd, ret_places);
 	for (size_t i = 0; i < kind->count; i++)
 		names[i] = kind->functions[i].name;
 	r = elf_find_functions(fd, names, kind->count, offsets);
@@ -120,14 +125,17 @@ int clear_find(int fd, size_t library, struct clear_places *ret_places)
 static int attach_at(struct clear_probes *probes, const struct sojourn_bpf *skel, const char *path,
 		     const struct clear_place *place)
 {
+	bool is_go = CLEAR_PROBE_FORM(place->probe) == CLEAR_GO;
 	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = place->probe,
-		    .retprobe = place->at_return);
+		    .retprobe = place->leaves && !is_go);
 	const struct bpf_program *program =
-		place->at_return ? skel->progs.clear_return : skel->progs.clear_enter;
+		place->leaves ? skel->progs.clear_return : skel->progs.clear_enter;
 	struct bpf_link *link;
 
 	if (ARRAY_GROW(probes->links, probes->count))
 		return -ENOMEM;
+	if (is_go)
+		skel->bss->clear_go = 1;
 	link = bpf_program__attach_uprobe_opts(program, -1, path, place->offset, &options);
 	if (!link)
 		return -errno;

@@ -21,16 +21,16 @@ struct clear_probes {
 };
 
 /* The libraries that are known: how the names of their files begin; NULL: the program itself. */
-#define CLEAR_LIBRARIES 3
+#define CLEAR_LIBRARIES 4
 extern const char *const clear_libraries[CLEAR_LIBRARIES];
 
 /* Where probes go in a file. */
-#define CLEAR_PLACES_MAX 12
+#define CLEAR_PLACES_MAX 64
 struct clear_places {
 	struct clear_place {
 		uint64_t offset;
 		uint32_t probe; /* CLEAR_PROBE() */
-		bool at_return;
+		bool leaves;	/* the function returns here, or from here on */
 	} list[CLEAR_PLACES_MAX];
 	size_t count;
 };

@@ -28,10 +28,11 @@
 struct known {
 	uint64_t device;
 	uint64_t inode;
+	size_t which; /* place in clear_libraries */
 };
 
 /* Most programs have no library of TLS in them. So many of these are remembered. */
-#define OTHERS_KEPT 64U
+#define OTHERS_KEPT 128U
 /* Any user can bring large ones without end, and searching takes time: so many files that are not root's in a reading. */
 #define SEARCHED_MAX 16U
 
@@ -91,20 +92,21 @@ void source_libraries_free(struct source_libraries *source)
 	free(source);
 }
 
-static bool is_among(const struct known *known, size_t count, const struct library *library)
+static bool is_among(const struct known *known, size_t count, const struct known *file)
 {
 	for (size_t i = 0; i < count; i++)
-		if (known[i].device == library->device && known[i].inode == library->inode)
+		if (known[i].device == file->device && known[i].inode == file->inode &&
+		    known[i].which == file->which)
 			return true;
 	return false;
 }
 
-static bool is_known(const struct source_libraries *source, const struct library *library)
+static bool is_known(const struct source_libraries *source, const struct known *file)
 {
 	size_t without = source->without_count < OTHERS_KEPT ? source->without_count : OTHERS_KEPT;
 
-	return is_among(source->known, source->known_count, library) ||
-	       is_among(source->without, without, library);
+	return is_among(source->known, source->known_count, file) ||
+	       is_among(source->without, without, file);
 }
 
 /* Return the process; NULL: no memory. */
@@ -133,11 +135,6 @@ static bool is_affordable(struct source_libraries *source, bool is_rooted, unsig
 	return true;
 }
 
-static struct known known_of(const struct library *library)
-{
-	return (struct known){.device = library->device, .inode = library->inode};
-}
-
 /* Return whether it is no library of TLS, and not one that we fail to look into. */
 static bool is_other(size_t which, int r)
 {
@@ -145,15 +142,14 @@ static bool is_other(size_t which, int r)
 }
 
 /* @fd: its file, or why it cannot be opened. Return 0, or why it is not looked into; -ENOENT: there is nothing to tell. */
-static int probe(struct source_libraries *source, const struct library *library, size_t which,
-		 int fd, bool is_rooted)
+static int probe(struct source_libraries *source, const struct known *file, int fd, bool is_rooted)
 {
 	unsigned int descriptors = REFUSED_DESCRIPTORS;
 	struct clear_places places;
-	int r = fd < 0 ? fd : clear_find(fd, which, &places);
+	int r = fd < 0 ? fd : clear_find(fd, file->which, &places);
 
-	if (is_other(which, r)) {
-		source->without[source->without_count++ % OTHERS_KEPT] = known_of(library);
+	if (is_other(file->which, r)) {
+		source->without[source->without_count++ % OTHERS_KEPT] = *file;
 		return -ENOENT;
 	}
 	if (!r)
@@ -162,7 +158,7 @@ static int probe(struct source_libraries *source, const struct library *library,
 		return -E2BIG;
 	if (ARRAY_GROW(source->known, source->known_count))
 		return -ENOMEM;
-	source->known[source->known_count++] = known_of(library);
+	source->known[source->known_count++] = *file;
 	return r ? r : loader_probe_library(source->loader, fd, &places);
 }
 
@@ -178,16 +174,17 @@ static void say(struct source_libraries *source, const char *path, int r)
 /* Return whether it is done with. */
 static bool look_into(struct source_libraries *source, const struct library *library, size_t which)
 {
+	struct known file = {.device = library->device, .inode = library->inode, .which = which};
 	bool is_rooted = false;
 	autoclose int fd = -1;
 	int r;
 
-	if (is_known(source, library))
+	if (is_known(source, &file))
 		return true;
 	fd = library_open(library, &is_rooted);
 	if (!is_rooted && source->searched++ >= SEARCHED_MAX)
 		return false;
-	r = probe(source, library, which, fd, is_rooted);
+	r = probe(source, &file, fd, is_rooted);
 	if (clear_libraries[which] || r != -ENOENT)
 		say(source, library->path, r);
 	return true;

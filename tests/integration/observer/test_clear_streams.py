@@ -121,8 +121,9 @@ def state_of(pid):
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
-def each_has_its_arrival(start, port, worker):
-    """The process is held while three streams arrive, one after the other. It reads all of them together."""
+def each_has_its_arrival(start, port, worker, before=1):
+    """The process is held while three streams arrive, one after the other. It reads all of them together. @before: streams
+    that precede."""
     observer = start(Observer("--tls", "--samples", "100000", ports=[port]))
     context = client_context()
     context.set_alpn_protocols(["h2"])
@@ -130,22 +131,23 @@ def each_has_its_arrival(start, port, worker):
     with socket.create_connection(("127.0.0.1", port)) as plain, context.wrap_socket(plain) as client:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         asks.initiate_connection()
-        answered(client, asks, 1)
+        for number in range(before):
+            answered(client, asks, 2 * number + 1)
         os.kill(worker, signal.SIGSTOP)
         wait_until(lambda: state_of(worker) == "T")
-        for stream in (3, 5, 7):
+        for stream in range(2 * before + 1, 2 * before + 7, 2):
             asks.send_headers(stream, HEADERS, end_stream=True)
             data = asks.data_to_send()
             sent[stream >> 1] = between(lambda data=data: client.sendall(data))
             time.sleep(0.005)
         begun = time.monotonic_ns()
         os.kill(worker, signal.SIGCONT)
-        answered(client, asks, 9, 3 + 1)
+        answered(client, asks, 2 * before + 7, 3 + 1)
         ended = time.monotonic_ns()
     observer.stop()
     entry = service(observer.summary(), port)
-    assert followed(entry, 5, 1)
-    assert entry["losses"]["untimed"] <= 1  # the first one: it may come with the end of the handshake
+    assert followed(entry, 4 + before, 1)
+    assert entry["losses"]["untimed"] <= before  # the first one may come with the end of the handshake
     samples = entry["samples"]
     queues = dict(zip(samples["index"], samples["stages"]["socket_queue"]))
     for index, (least, most) in sent.items():
