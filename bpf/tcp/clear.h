@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Plain text of TLS, with --tls: the text that a server gets from OpenSSL's SSL_read() and hands to SSL_write(), or from
- * and to the like of another library. A thread or goroutine that is in such a call and reads from a socket reads for this
+ * Plain text of TLS, with --tls: the text that a server gets from OpenSSL's SSL_read() and hands to SSL_write().
+ * Other libraries have the like. A thread or goroutine that is in such a call and reads from a socket reads for this
  * call. So the library's connection and ours find each other, usually in the handshake, without a look into its structures. Text is looked at where it is. A
  * request's route and its response's status are kept until the response passes the socket, and nothing else.
  *

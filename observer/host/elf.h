@@ -15,8 +15,8 @@
 
 /*
  * Find the functions @names, exported ones first, then those for debuggers (.symtab). @ret_offsets are places in the file, 0
- * for each that it lacks. Return 0, -ENOEXEC if it is no program and no library of this machine's kind, -EFBIG if it has more
- * symbols than any real one, or -errno.
+ * for each that it lacks. Return 0, -ENOEXEC if it is no program or library of this machine, -EFBIG if it has too many
+ * symbols, or -errno.
  */
 int elf_find_functions(int fd, const char *const *names, size_t count, uint64_t *ret_offsets);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where functions are in the file of a program in Go, also of a stripped one: the table that its own stack traces need
+ * Where functions are in the file of a program in Go, also of a stripped one. The table for its own stack traces
  * (.gopclntab) has their names. Nothing that the file says is trusted (elf.h).
  */
 #ifndef OBSERVER_HOST_GOLANG_H

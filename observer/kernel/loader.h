@@ -88,8 +88,8 @@ int loader_add_service(struct loader *loader, const struct service_key *key);
 int loader_attach(struct loader *loader);
 
 /*
- * With config.tls, after loader_attach(): look into the calls of the library of TLS whose file is open as @fd, and has
- * its functions at @places (clear.h). 0, -ECANCELED after loader_end_probing(), or -errno.
+ * With config.tls, after loader_attach(): look into the calls of the library of TLS whose file is open as @fd.
+ * Its functions are at @places (clear.h). 0, -ECANCELED after loader_end_probing(), or -errno.
  */
 int loader_probe_library(struct loader *loader, int fd, const struct clear_places *places);
 /* From now on this process lacks the rights: an attempt would only raise an alarm. */

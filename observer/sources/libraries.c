@@ -141,7 +141,7 @@ static bool is_other(size_t which, int r)
 	return !clear_libraries[which] && r && r != -EFBIG && r != -ENOMEM;
 }
 
-/* @fd: its file, or why it cannot be opened. Return 0, or why it is not looked into; -ENOENT: there is nothing to tell. */
+/* @fd: its file, or why it cannot be opened. Return 0, or why it is not looked into; -ENOENT: there is nothing to say. */
 static int probe(struct source_libraries *source, const struct known *file, int fd, bool is_rooted)
 {
 	unsigned int descriptors = REFUSED_DESCRIPTORS;
