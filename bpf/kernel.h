@@ -171,8 +171,11 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
+#define TASK_EXITING 0x4 /* PF_EXITING */
+
 struct task_struct {
 	void *stack;
+	unsigned int flags;
 	struct files_struct *files;
 	unsigned long nvcsw;  /* how often it went to sleep */
 	unsigned long nivcsw; /* how often it was preempted */

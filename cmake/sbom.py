@@ -37,6 +37,7 @@ class Component(NamedTuple):
     licence: str
     how: str
     programs: tuple
+    machines: tuple = ()  # of which alone it is a part; none: of all
 
 
 COMPONENTS = (
@@ -53,6 +54,7 @@ COMPONENTS = (
     Component("libseccomp", "libseccomp-dev", "libseccomp", "LGPL-2.1-only", SHARED, (OBSERVER,)),
     Component("GnuTLS", "libgnutls28-dev", "gnutls", "LGPL-2.1-or-later", SHARED, (OBSERVER,)),
     Component("GNU libmicrohttpd", "libmicrohttpd-dev", "libmicrohttpd", "LGPL-2.1-or-later", SHARED, (OBSERVER,)),
+    Component("Zydis", "libzydis-dev", "", "MIT", SHARED, (OBSERVER,), ("amd64", "x86_64")),
     Component("llhttp", "node-llhttp", "", "MIT", COMPILED, (DRIVER,)),
     Component("libuv", "libuv1-dev", "libuv", "MIT", SHARED, (DRIVER,)),
     Component("OpenSSL", "libssl-dev", "openssl", "Apache-2.0", SHARED, (DRIVER,)),
@@ -104,9 +106,10 @@ def relation(program, component, how):
     return {"spdxElementId": first, "relationshipType": how, "relatedSpdxElement": second}
 
 
-def linked(program, static):
+def linked(program, static, architecture):
     """Return [(component, how)] of this program."""
-    found = [(component, component.how) for component in COMPONENTS if program in component.programs]
+    found = [(component, component.how) for component in COMPONENTS
+             if program in component.programs and (not component.machines or architecture in component.machines)]
     if not static:
         return found
     return [(component, COMPILED if how == SHARED else how) for component, how in found if how != LOADED]
@@ -124,8 +127,8 @@ def document(version, architecture, programs, static):
         packages.append(described(program, version, "MIT", "APPLICATION", **ours))
         relations.append({"spdxElementId": identifier(product), "relationshipType": "CONTAINS",
                           "relatedSpdxElement": identifier(program)})
-        relations += [relation(program, component, how) for component, how in linked(program, static)]
-    used = {component: None for program in programs for component, _ in linked(program, static)}
+        relations += [relation(program, component, how) for component, how in linked(program, static, architecture)]
+    used = {component: None for program in programs for component, _ in linked(program, static, architecture)}
     packages += map(described_component, used)
     digest = hashlib.sha256(json.dumps([packages, relations]).encode()).hexdigest()
     created = datetime.datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), datetime.timezone.utc)
@@ -161,7 +164,7 @@ def main():
     text = json.dumps(document(version, architecture, programs, static), indent=2)
     Path(path).write_text(text + "\n", encoding="utf-8")
     for other in rest:
-        Path(other).write_text(notices(component for component, _ in linked(DRIVER, True)), encoding="utf-8")
+        Path(other).write_text(notices(component for component, _ in linked(DRIVER, True, architecture)), encoding="utf-8")
 
 
 if __name__ == "__main__":

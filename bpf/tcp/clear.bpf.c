@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Follows calls of OpenSSL, with --tls; see clear.h.
+ * Follows calls of OpenSSL and GnuTLS, with --tls; see clear.h.
  *
  *   uprobe SSL_read, SSL_write, …   a thread enters such a call
  *   uretprobe of the same           and leaves it
@@ -19,32 +19,6 @@
 #include "sample.h"
 #include "service.h"
 #include "status.h"
-
-/* The registers at a probe, as <asm/ptrace.h> has them. */
-#if defined(__TARGET_ARCH_x86)
-struct clear_registers {
-	__u64 saved[8];
-	__u64 r9, r8, ax, cx, dx, si, di;
-};
-
-#define CLEAR_FIRST(r)	  ((r)->di)
-#define CLEAR_SECOND(r)	  ((r)->si)
-#define CLEAR_THIRD(r)	  ((r)->dx)
-#define CLEAR_FOURTH(r)	  ((r)->cx)
-#define CLEAR_RETURNED(r) ((r)->ax)
-#elif defined(__TARGET_ARCH_arm64)
-struct clear_registers {
-	__u64 regs[31];
-};
-
-#define CLEAR_FIRST(r)	  ((r)->regs[0])
-#define CLEAR_SECOND(r)	  ((r)->regs[1])
-#define CLEAR_THIRD(r)	  ((r)->regs[2])
-#define CLEAR_FOURTH(r)	  ((r)->regs[3])
-#define CLEAR_RETURNED(r) ((r)->regs[0])
-#else
-#error "the registers of this architecture are not known"
-#endif
 
 static __always_inline struct clear_socket clear_socket_of(const struct conn *c)
 {
@@ -72,7 +46,7 @@ __noinline int clear_answer(const struct conn *c)
 	if (!c)
 		return status;
 	/* These records are tickets, which may look like a response (tls.h). */
-	if (call && call->kind != CLEAR_WRITE && call->kind != CLEAR_WRITE_EX)
+	if (call && call->kind != CLEAR_WRITE)
 		return STATUS_HANDSHAKE;
 	conn = clear_of(c);
 	if (conn) {
@@ -92,7 +66,7 @@ __noinline int clear_route(const struct conn *c)
 	return route;
 }
 
-/* ---- calls of OpenSSL ---- */
+/* ---- calls of the library ---- */
 
 /* Text is handed over. The first one after a request is its response's, which interim ones may precede. */
 static __always_inline void clear_writes(const struct clear_call *call)
@@ -105,24 +79,118 @@ static __always_inline void clear_writes(const struct clear_call *call)
 	conn->asked = conn->answer == STATUS_INTERIM;
 }
 
-SEC("?uprobe")
-int clear_enter(const struct clear_registers *registers)
+/*
+ * The text may be on the goroutine's stack, which may move during the call. Then it keeps its distance from the stack's end.
+ * Return that end if the text is there. A goroutine begins with its stack's bounds (runtime.g).
+ */
+static __always_inline __u64 go_stack_of(const struct clear_goroutine *goroutine, __u64 text)
+{
+	__u64 bounds[2];
+
+	if (bpf_probe_read_user(bounds, sizeof(bounds), (void *)goroutine->address))
+		return 0;
+	return text >= bounds[0] && text < bounds[1] ? bounds[1] : 0;
+}
+
+static __always_inline struct clear_goroutine goroutine_of(const struct clear_registers *registers)
+{
+	return (struct clear_goroutine){.address = GO_GOROUTINE(registers),
+					.process = bpf_get_current_pid_tgid() >> 32};
+}
+
+/*
+ * A goroutine may be in a write while another one reads that the client has closed: the state of streams stays until the
+ * write returns. A return that was missed is seen by the next call. Then the rest cannot be understood.
+ */
+static __always_inline void go_holds(const struct clear_call *call, const struct clear_call *outer)
+{
+	bool again = outer && outer->ssl == call->ssl && outer->kind == call->kind;
+	struct clear_key key = clear_key_of(call->ssl);
+	struct clear_streams *t = bpf_map_lookup_elem(&clear_streams, &key);
+	bool held;
+
+	if (!t)
+		return;
+	held = call->kind == CLEAR_READ ? t->reading : t->writing;
+	if (held && !again)
+		t->conn.flags |= HTTP2_GIVEN_UP;
+	if (call->kind == CLEAR_READ) {
+		t->reading = true;
+	} else if (!held) {
+		t->writing = true;
+		__sync_fetch_and_add(&t->working, 1);
+	}
+}
+
+static __always_inline void go_releases(const struct clear_call *call)
+{
+	struct clear_key key = clear_key_of(call->ssl);
+	struct clear_streams *t = bpf_map_lookup_elem(&clear_streams, &key);
+
+	if (!t)
+		return;
+	if (call->kind == CLEAR_READ) {
+		t->reading = false;
+	} else if (call->kind == CLEAR_WRITE && t->writing) {
+		t->writing = false;
+		clear_streams_release(t);
+	}
+}
+
+/* A read or a write shakes hands first if nobody has: such a call is within another. */
+static __always_inline void go_enters(const struct clear_registers *registers, __u64 probe)
+{
+	struct clear_goroutine goroutine = goroutine_of(registers);
+	const struct clear_call *outer = bpf_map_lookup_elem(&clear_goroutines, &goroutine);
+	struct clear_call call = {
+		.ssl = GO_FIRST(registers),
+		.text = GO_SECOND(registers),
+		.length = GO_THIRD(registers),
+		.kind = CLEAR_PROBE_KIND(probe),
+		.form = CLEAR_GO,
+	};
+
+	if (call.kind == CLEAR_HANDSHAKE && outer && outer->ssl == call.ssl &&
+	    outer->kind != CLEAR_HANDSHAKE)
+		return;
+	if (call.kind != CLEAR_HANDSHAKE) {
+		call.taken = go_stack_of(&goroutine, call.text);
+		go_holds(&call, outer);
+	}
+	bpf_map_update_elem(&clear_goroutines, &goroutine, &call, BPF_ANY);
+	if (call.kind == CLEAR_WRITE)
+		clear_writes(&call);
+}
+
+static __always_inline void thread_enters(const struct clear_registers *registers, __u64 probe)
 {
 	struct clear_call call = {
 		.ssl = CLEAR_FIRST(registers),
 		.text = CLEAR_SECOND(registers),
 		.length = CLEAR_THIRD(registers),
-		.kind = bpf_get_attach_cookie((void *)registers),
+		.kind = CLEAR_PROBE_KIND(probe),
+		.form = CLEAR_PROBE_FORM(probe),
 	};
 	__u64 thread = bpf_get_current_pid_tgid();
 
-	if (call.kind == CLEAR_READ_EX || call.kind == CLEAR_WRITE_EX)
+	if (call.form == CLEAR_AT)
 		call.taken = CLEAR_FOURTH(registers);
-	else
-		call.length &= 0x7fffffff; /* of an int the upper half is undefined */
+	else if (call.form == CLEAR_INT)
+		call.length &= 0x7fffffff; /* the upper half is undefined */
 	bpf_map_update_elem(&clear_calls, &thread, &call, BPF_ANY);
-	if (call.kind == CLEAR_WRITE || call.kind == CLEAR_WRITE_EX)
+	if (call.kind == CLEAR_WRITE)
 		clear_writes(&call);
+}
+
+SEC("?uprobe")
+int clear_enter(const struct clear_registers *registers)
+{
+	__u64 probe = bpf_get_attach_cookie((void *)registers);
+
+	if (CLEAR_PROBE_FORM(probe) == CLEAR_GO)
+		go_enters(registers, probe);
+	else
+		thread_enters(registers, probe);
 	return 0;
 }
 
@@ -150,13 +218,15 @@ static __always_inline void clear_took(struct clear_conn *conn, __u64 text, __u3
 }
 
 /* Return how many bytes of text the call has moved. */
-static __always_inline __u32 clear_taken(const struct clear_call *call, int returned)
+static __always_inline __u32 clear_taken(const struct clear_call *call, __s64 returned)
 {
 	__u64 length = 0;
 
+	if (call->form == CLEAR_INT || call->form == CLEAR_AT)
+		returned = (int)returned; /* the upper half is undefined */
 	if (returned <= 0 || call->kind == CLEAR_HANDSHAKE)
 		return 0;
-	if (call->kind == CLEAR_READ || call->kind == CLEAR_WRITE)
+	if (call->form != CLEAR_AT)
 		return returned;
 	if (bpf_probe_read_user(&length, sizeof(length), (void *)call->taken))
 		return 0;
@@ -176,7 +246,7 @@ static __always_inline bool clear_follows(const struct clear_call *call, __u32 l
 	/* The connection's service may have a new number: it lost its slots and got others. */
 	if (conn)
 		t->conn.service = conn->service;
-	if (call->kind == CLEAR_WRITE || call->kind == CLEAR_WRITE_EX) {
+	if (call->kind == CLEAR_WRITE) {
 		clear_streams_wrote(t, call->text, length, call->sent_ns);
 		return true;
 	}
@@ -187,32 +257,62 @@ static __always_inline bool clear_follows(const struct clear_call *call, __u32 l
 	return true;
 }
 
+static __always_inline void clear_returns(const struct clear_call *call, __s64 returned)
+{
+	__u32 length = clear_taken(call, returned);
+	struct clear_conn *conn;
+
+	if (!length || clear_follows(call, length) || call->kind == CLEAR_WRITE)
+		return;
+	conn = clear_conn_of(call->ssl);
+	if (conn)
+		clear_took(conn, call->text, length);
+}
+
+static __always_inline void go_returns(const struct clear_registers *registers, __u64 probe)
+{
+	struct clear_goroutine goroutine = goroutine_of(registers);
+	struct clear_call *found = bpf_map_lookup_elem(&clear_goroutines, &goroutine), call;
+	__u64 bounds[2];
+
+	if (!found || found->kind != CLEAR_PROBE_KIND(probe))
+		return;
+	call = *found;
+	bpf_map_delete_elem(&clear_goroutines, &goroutine);
+	if (call.taken && !bpf_probe_read_user(bounds, sizeof(bounds), (void *)goroutine.address))
+		call.text += bounds[1] - call.taken;
+	clear_returns(&call, GO_FIRST(registers));
+	go_releases(&call);
+}
+
+static __always_inline void thread_returns(const struct clear_registers *registers)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct clear_call *found = bpf_map_lookup_elem(&clear_calls, &thread), call;
+
+	if (!found)
+		return;
+	call = *found;
+	bpf_map_delete_elem(&clear_calls, &thread);
+	clear_returns(&call, CLEAR_RETURNED(registers));
+}
+
+/* Go moves its stacks, so what a return probe puts there would end the program: probes are at its returns instead. */
 SEC("?uretprobe")
 int clear_return(const struct clear_registers *registers)
 {
-	int returned = (int)CLEAR_RETURNED(registers);
-	struct clear_call *found = clear_call_now(), call;
-	__u64 thread = bpf_get_current_pid_tgid();
-	struct clear_conn *conn;
-	__u32 length;
+	__u64 probe = bpf_get_attach_cookie((void *)registers);
 
-	if (!found)
-		return 0;
-	call = *found;
-	bpf_map_delete_elem(&clear_calls, &thread);
-	length = clear_taken(&call, returned);
-	if (!length || clear_follows(&call, length) || call.kind == CLEAR_WRITE ||
-	    call.kind == CLEAR_WRITE_EX)
-		return 0;
-	conn = clear_conn_of(call.ssl);
-	if (conn)
-		clear_took(conn, call.text, length);
+	if (CLEAR_PROBE_FORM(probe) == CLEAR_GO)
+		go_returns(registers, probe);
+	else
+		thread_returns(registers);
 	return 0;
 }
 
 /* ---- which connection a call is for ---- */
 
-/* Forget the former connection that OpenSSL had at this address. NULL: the kernel has no memory. */
+/* Forget the former connection that the library had at this address. NULL: the kernel has no memory. */
 static __always_inline struct clear_conn *
 clear_begin(const struct clear_call *call, const struct sock *sk, const struct clear_socket *socket)
 {
@@ -239,7 +339,7 @@ clear_begin(const struct clear_call *call, const struct sock *sk, const struct c
 }
 
 /*
- * A call has read @bytes up to @end. OpenSSL reads only if it holds no complete record. So the record whose text comes
+ * A call has read @bytes up to @end. Libraries read only if they hold no complete record. So the record whose text comes
  * next ends in the bytes that the latest of such calls has read. If all these arrived at one time it is known.
  */
 static __always_inline void clear_arrived(struct clear_conn *conn, struct clear_call *call,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Plain text of TLS, with --tls: the text that a server gets from OpenSSL's SSL_read() and hands to SSL_write(). A
- * thread that is in such a call and reads from a socket reads for this call. So OpenSSL's connection and ours find
- * each other, usually in the handshake, without a look into OpenSSL's structures. Text is looked at where it is. A
+ * Plain text of TLS, with --tls: the text that a server gets from OpenSSL's SSL_read() and hands to SSL_write().
+ * Other libraries have the like. A thread or goroutine that is in such a call and reads from a socket reads for this
+ * call. So the library's connection and ours find each other, usually in the handshake, without a look into its structures. Text is looked at where it is. A
  * request's route and its response's status are kept until the response passes the socket, and nothing else.
  *
  * If the text is HTTP/2 its streams are exchanges, followed as those in clear text are (streams.h). Probes cannot reach
- * storage of sockets, so the state of such a connection is in a hash by process and OpenSSL's connection.
+ * storage of sockets, so the state of such a connection is in a hash by process and the library's connection.
  *
  * Functions are not inline, as those of status.h: clear.bpf.c, clear_streams.bpf.c. Neighbours: status.h and route.h,
  * which look at the text; tls.h, which finds exchanges by records.
@@ -19,16 +19,24 @@
 
 /* A call that a thread is in. */
 struct clear_call {
-	__u64 ssl; /* OpenSSL's connection: a number for us */
+	__u64 ssl; /* the library's connection: a number for us */
 	__u64 text;
 	__u64 length; /* of the buffer or of the text */
-	__u64 taken;  /* of SSL_read_ex() and SSL_write_ex(): where the length is written to */
+	__u64 taken;  /* CLEAR_AT: where the length is written to; CLEAR_GO: see go_stack_of() */
 	__u64 sent_ns; /* when the last write to a socket within the call returned; 0: there was none */
-	__u32 kind;  /* enum clear_kind */
+	__u16 kind;  /* enum clear_kind */
+	__u16 form;  /* enum clear_form */
 	__u32 reads; /* of the socket, during the call */
 };
 
-/* OpenSSL's connection of a process. Another one may get the same address later. */
+/* A goroutine: the address of its structure. A thread runs many, and it may change its thread in a call. */
+struct clear_goroutine {
+	__u64 address;
+	__u32 process;
+	__u32 pad;
+};
+
+/* The library's connection of a process. Another one may get the same address later. */
 struct clear_key {
 	__u64 ssl;
 	__u32 process;
@@ -61,16 +69,19 @@ struct clear_conn {
 	struct route_look look;
 };
 
-/* With the socket: its connection of OpenSSL. */
+/* With the socket: its connection of the library. */
 struct clear_owner {
 	struct clear_key key;
 	struct clear_socket socket;
 };
 
-/* The uses of a struct clear_streams, as bits. The last user frees it. */
+/*
+ * The uses of a struct clear_streams: the number of calls that look at text now, and of goroutines in a write. The last user
+ * frees it.
+ */
 enum clear_working {
-	CLEAR_WALKING = 1 << 0, /* text is looked at */
-	CLEAR_OVER = 1 << 1,	/* the connection is over */
+	CLEAR_OVER = 1 << 30, /* the connection is over */
+	CLEAR_FREED = 1U << 31,
 };
 
 /* How many records are kept that were read at once, and whose text was not taken yet. */
@@ -108,7 +119,9 @@ struct clear_streams {
 	__u32 working; /* enum clear_working */
 	__u32 preface; /* bytes of the client's preface that were read */
 	__u32 hidden;  /* what counts the connection if it is not followed; 0: it is counted */
-	__u32 pad;
+	__u8 reading;  /* a goroutine is in a read */
+	__u8 writing;  /* or in a write, which is one of @working */
+	__u8 pad[2];
 	struct clear_records records;
 };
 
@@ -116,6 +129,13 @@ struct clear_calls_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set before load */
 	__type(key, __u64);	/* the thread */
+	__type(value, struct clear_call);
+};
+
+struct clear_goroutines_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, struct clear_goroutine);
 	__type(value, struct clear_call);
 };
 
@@ -149,6 +169,7 @@ struct clear_streams_map {
 };
 
 extern struct clear_calls_map clear_calls SEC(".maps");
+extern struct clear_goroutines_map clear_goroutines SEC(".maps");
 extern struct clear_conns_map clear_conns SEC(".maps");
 extern struct clear_sockets_map clear_sockets SEC(".maps");
 extern struct clear_owners_map clear_owners SEC(".maps");
@@ -169,11 +190,62 @@ static __always_inline struct clear_conn *clear_conn_of(__u64 ssl)
 	return bpf_map_lookup_elem(&clear_conns, &key);
 }
 
+/* Programs of Go are looked into. */
+extern __u32 clear_go;
+
+/* The registers at a probe, and those of user space in a system call, as <asm/ptrace.h> has them. */
+#if defined(__TARGET_ARCH_x86)
+struct clear_registers {
+	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
+};
+
+#define CLEAR_FIRST(r)	  ((r)->di)
+#define CLEAR_SECOND(r)	  ((r)->si)
+#define CLEAR_THIRD(r)	  ((r)->dx)
+#define CLEAR_FOURTH(r)	  ((r)->cx)
+#define CLEAR_RETURNED(r) ((r)->ax)
+/* Go's ABIInternal (cmd/compile/abi-internal.md): the first arguments and results, and the goroutine. */
+#define GO_FIRST(r)	((r)->ax)
+#define GO_SECOND(r)	((r)->bx)
+#define GO_THIRD(r)	((r)->cx)
+#define GO_GOROUTINE(r) ((r)->r14)
+#elif defined(__TARGET_ARCH_arm64)
+struct clear_registers {
+	__u64 regs[31];
+};
+
+#define CLEAR_FIRST(r)	  ((r)->regs[0])
+#define CLEAR_SECOND(r)	  ((r)->regs[1])
+#define CLEAR_THIRD(r)	  ((r)->regs[2])
+#define CLEAR_FOURTH(r)	  ((r)->regs[3])
+#define CLEAR_RETURNED(r) ((r)->regs[0])
+#define GO_FIRST(r)	  ((r)->regs[0])
+#define GO_SECOND(r)	  ((r)->regs[1])
+#define GO_THIRD(r)	  ((r)->regs[2])
+#define GO_GOROUTINE(r)	  ((r)->regs[28])
+#else
+#error "the registers of this architecture are not known"
+#endif
+
+/* Go's code holds the goroutine in a register, also where it makes system calls. If not there is no such call. */
+static __always_inline struct clear_call *clear_goroutine_call_now(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+	const struct clear_registers *registers = (const void *)bpf_task_pt_regs(task);
+	struct clear_goroutine goroutine = {.process = bpf_get_current_pid_tgid() >> 32};
+
+	if (bpf_probe_read_kernel(&goroutine.address, sizeof(goroutine.address),
+				  &GO_GOROUTINE(registers)))
+		return NULL;
+	return bpf_map_lookup_elem(&clear_goroutines, &goroutine);
+}
+
 static __always_inline struct clear_call *clear_call_now(void)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
+	struct clear_call *call = bpf_map_lookup_elem(&clear_calls, &thread);
 
-	return bpf_map_lookup_elem(&clear_calls, &thread);
+	return call || !clear_go ? call : clear_goroutine_call_now();
 }
 
 static __always_inline bool clear_is_same(const struct clear_socket *a,
@@ -215,7 +287,9 @@ int clear_records_read(struct clear_records *r, struct conn *c, __u32 count, __u
  */
 __u64 clear_records_taken(struct clear_records *r, __u32 length, __u32 asked);
 
-/* The connection is over. Free its state, unless text is looked at: that frees it then. Return 0. */
+/* The connection is over. Free its state, unless it is used: the last user frees it. Return 0. */
 int clear_streams_over(struct clear_streams *t);
+/* A goroutine's write is no user of it any more. Return 0. */
+int clear_streams_release(struct clear_streams *t);
 
 #endif

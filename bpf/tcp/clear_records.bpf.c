@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Finds out when the text came that OpenSSL hands out. One read of the socket may bring many records, that arrived at
- * different times. Their headers are not encrypted, so it is known where each ends. OpenSSL hands out the text of one
+ * Finds out when the text came that the library hands out. One read of the socket may bring many records, that arrived at
+ * different times. Their headers are not encrypted, so it is known where each ends. The library hands out the text of one
  * record at a time, in their order. A call that returns less than was asked for has taken all of a record's text.
  *
  * This is checked: with the ciphers of today a record is longer than its text by the same number of bytes each time.
@@ -96,6 +96,17 @@ static long records_step(__u32 i, struct clear_walk *w)
 	return 0;
 }
 
+/* The library reads on, so all text of the only record was taken: also if each call got as much as it asked for. */
+static __always_inline void records_learn(struct clear_records *r)
+{
+	const struct clear_record *record = &r->all[r->taken & (CLEAR_RECORDS - 1)];
+	__u32 excess = record->length - r->text;
+
+	if (!r->lost && !r->excess && r->text && r->next - r->taken == 1 &&
+	    excess >= EXCESS_LEAST && excess <= EXCESS_MOST)
+		r->excess = excess;
+}
+
 __noinline int clear_records_read(struct clear_records *r, struct conn *c, __u32 count, __u32 end,
 				  int first)
 {
@@ -104,7 +115,8 @@ __noinline int clear_records_read(struct clear_records *r, struct conn *c, __u32
 	if (!r || !c)
 		return 0;
 	if (first) {
-		/* OpenSSL has no complete record, or it would not read. */
+		/* The library has no complete record, or it would not read. */
+		records_learn(r);
 		r->taken = r->next;
 		r->text = 0;
 		if (r->lost)

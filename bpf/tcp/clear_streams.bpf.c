@@ -4,7 +4,7 @@
  *
  * A connection is followed from the end of its handshake on, if that says HTTP/2 or does not show what follows. The
  * client's first text decides: it has to be the preface. Until then the connection is in no count of protocols. OpenSSL
- * forbids two calls for one connection at a time, so text is looked at by one thread.
+ * and GnuTLS forbid two calls for one connection at a time, Go two that read or two that write.
  */
 #define WALK_CALLS
 #define STREAMS_OF_TEXT
@@ -34,6 +34,8 @@ static __always_inline void clear_shows(struct clear_streams *t, struct service_
 
 static __always_inline void clear_streams_free(struct clear_streams *t, const struct clear_key *key)
 {
+	if (__sync_fetch_and_or(&t->working, CLEAR_FREED) & CLEAR_FREED)
+		return;
 	clear_shows(t, slot_of(t->conn.service));
 	streams_end(&t->conn);
 	bpf_map_delete_elem(&clear_streams, key);
@@ -56,21 +58,37 @@ __noinline int clear_streams_over(struct clear_streams *t)
 	return 0;
 }
 
+/* The last of those who look at the text of a connection that is over frees it. */
+static __always_inline void clear_leaves(struct clear_streams *t)
+{
+	if (__sync_fetch_and_sub(&t->working, 1) == (CLEAR_OVER | 1)) {
+		struct clear_key key = t->key;
+
+		clear_streams_free(t, &key);
+	}
+}
+
+__noinline int clear_streams_release(struct clear_streams *t)
+{
+	if (t)
+		clear_leaves(t);
+	return 0;
+}
+
 /* Return whether the text may be looked at. */
 static __always_inline bool clear_walk_begins(struct clear_streams *t)
 {
-	return !(__sync_fetch_and_or(&t->working, CLEAR_WALKING) & CLEAR_OVER);
+	if (!(__sync_fetch_and_add(&t->working, 1) & CLEAR_FREED))
+		return true;
+	clear_leaves(t);
+	return false;
 }
 
 static __always_inline void clear_walk_ends(struct clear_streams *t, struct service_slot *slot)
 {
 	if (t->conn.flags & HTTP2_GIVEN_UP)
 		clear_shows(t, slot);
-	if (__sync_fetch_and_and(&t->working, ~CLEAR_WALKING) & CLEAR_OVER) {
-		struct clear_key key = t->key;
-
-		clear_streams_free(t, &key);
-	}
+	clear_leaves(t);
 }
 
 __noinline int clear_hides(__u32 service, __u32 counter)
@@ -99,6 +117,14 @@ __noinline int clear_hides(__u32 service, __u32 counter)
 	return 1;
 }
 
+/* The process closes all at its end: the calls that it is in do not return. */
+static __always_inline bool clear_process_ends(const struct clear_key *key)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+
+	return bpf_get_current_pid_tgid() >> 32 == key->process && task->flags & TASK_EXITING;
+}
+
 SEC("?tp_btf/inet_sock_set_state")
 int BPF_PROG(clear_state, const struct sock *sk, int old, int new)
 {
@@ -115,8 +141,15 @@ int BPF_PROG(clear_state, const struct sock *sk, int old, int new)
 	if (conn && clear_is_same(&conn->socket, &owner->socket))
 		__sync_fetch_and_or(&conn->ends, CLEAR_CLOSED);
 	t = bpf_map_lookup_elem(&clear_streams, &owner->key);
-	if (t && clear_is_same(&t->socket, &owner->socket))
+	if (!t || !clear_is_same(&t->socket, &owner->socket))
+		return 0;
+	if (clear_process_ends(&t->key)) {
+		struct clear_key key = t->key;
+
+		clear_streams_free(t, &key);
+	} else {
 		clear_streams_over(t);
+	}
 	return 0;
 }
 

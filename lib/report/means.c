@@ -92,7 +92,7 @@ const char *report_unfollowed(const struct run_service *service)
 
 	if (!reason || !strstr(reason, "--http"))
 		return "";
-	return service->tls ? " (--tls of the observer times them in OpenSSL's TLS)"
+	return service->tls ? " (--tls of the observer times them in TLS of OpenSSL, GnuTLS and Go)"
 			    : " (--http of the observer times them)";
 }
 

@@ -51,7 +51,39 @@ static void name_path(uint32_t pid, const struct mapping *mapping, const char *p
 		snprintf(library->path, sizeof(library->path), "/proc/%u/root%s", pid, path);
 }
 
-int library_of(uint32_t pid, const char *name, struct library *ret_library)
+/* Take the mapping if it is the first one of a library that is looked for. */
+static void note_library(uint32_t pid, const struct mapping *mapping, const char *path,
+			 const char *const *names, size_t count, struct library *ret_libraries)
+{
+	const char *name = strrchr(path, '/') + 1;
+
+	for (size_t i = 0; i < count; i++) {
+		struct library *library = &ret_libraries[i];
+
+		if (!names[i] || library->path[0] || !text_begins(name, names[i]))
+			continue;
+		library->device = makedev(mapping->major, mapping->minor);
+		library->inode = mapping->inode;
+		name_path(pid, mapping, path, library);
+	}
+}
+
+/* Its link opens the file itself, also if that was replaced. */
+static void note_program(uint32_t pid, struct library *library)
+{
+	struct stat status;
+
+	snprintf(library->path, sizeof(library->path), "/proc/%u/exe", pid);
+	if (stat(library->path, &status)) {
+		library->path[0] = 0;
+		return;
+	}
+	library->device = status.st_dev;
+	library->inode = status.st_ino;
+}
+
+int libraries_of(uint32_t pid, const char *const *names, size_t count,
+		 struct library *ret_libraries)
 {
 	autofclose FILE *file = NULL;
 	char path[64], line[1024];
@@ -61,16 +93,18 @@ int library_of(uint32_t pid, const char *name, struct library *ret_library)
 	file = fopen(path, "re");
 	if (!file)
 		return -errno;
+	for (size_t i = 0; i < count; i++) {
+		ret_libraries[i] = (struct library){};
+		if (!names[i])
+			note_program(pid, &ret_libraries[i]);
+	}
 	while (fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = 0;
-		if (!is_of_file(line, &mapping) || !text_begins(strrchr(line, '/') + 1, name))
-			continue;
-		ret_library->device = makedev(mapping.major, mapping.minor);
-		ret_library->inode = mapping.inode;
-		name_path(pid, &mapping, line + mapping.path, ret_library);
-		return 0;
+		if (is_of_file(line, &mapping))
+			note_library(pid, &mapping, line + mapping.path, names, count,
+				     ret_libraries);
 	}
-	return ferror(file) ? -EIO : -ENOENT;
+	return 0;
 }
 
 /* Opening a device may have effects, so it is looked at before. */

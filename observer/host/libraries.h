@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared libraries that processes have mapped, in whichever container they run. */
+/* Shared libraries that processes have mapped, and their programs, in whichever container they run. */
 #ifndef OBSERVER_HOST_LIBRARIES_H
 #define OBSERVER_HOST_LIBRARIES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct library {
@@ -13,10 +14,11 @@ struct library {
 };
 
 /*
- * Find the first mapped file of process @pid whose name begins with @name. Return 0, -ENOENT if there
- * is none, or -errno if we may not look.
+ * Find the first mapped file of process @pid whose name begins with each of @names, NULL: its program. The paths of those that it has not
+ * mapped are empty. Return 0, or -errno if we may not look.
  */
-int library_of(uint32_t pid, const char *name, struct library *ret_library);
+int libraries_of(uint32_t pid, const char *const *names, size_t count,
+		 struct library *ret_libraries);
 
 /*
  * Open the library's file for reading. The owner of the process may have put something else there, so

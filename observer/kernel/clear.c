@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Probes at functions of OpenSSL; see clear.h. */
+/* Probes at functions of TLS libraries; see clear.h. */
 #include "clear.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "clear_go.h"
 #include "host/elf.h"
 #include "skeleton.h"
 #include "sojourn/array.h"
@@ -19,36 +20,47 @@
 #include "sojourn/text.h"
 #include "wire/clear.h"
 
-enum function {
-	FUNCTION_WRITE,
-	FUNCTION_WRITE_EX,
-	FUNCTION_HANDSHAKE,
-	FUNCTION_ACCEPT,
-	FUNCTION_READ,
-	FUNCTION_READ_EX,
-	FUNCTION_COUNT,
+struct function {
+	const char *name;
+	uint32_t probe;
+	bool optional; /* of later versions, or only called by others of these */
 };
 
-static const char *const names[FUNCTION_COUNT] = {
-	[FUNCTION_WRITE] = "SSL_write",
-	[FUNCTION_WRITE_EX] = "SSL_write_ex",
-	[FUNCTION_HANDSHAKE] = "SSL_do_handshake",
-	[FUNCTION_ACCEPT] = "SSL_accept",
-	[FUNCTION_READ] = "SSL_read",
-	[FUNCTION_READ_EX] = "SSL_read_ex",
+/* OpenSSL 1.1.0 and later, and its relatives. */
+static const struct function openssl[] = {
+	{"SSL_write", CLEAR_PROBE(CLEAR_WRITE, CLEAR_INT), false},
+	{"SSL_write_ex", CLEAR_PROBE(CLEAR_WRITE, CLEAR_AT), true},
+	{"SSL_do_handshake", CLEAR_PROBE(CLEAR_HANDSHAKE, CLEAR_INT), false},
+	{"SSL_accept", CLEAR_PROBE(CLEAR_HANDSHAKE, CLEAR_INT), true},
+	{"SSL_read", CLEAR_PROBE(CLEAR_READ, CLEAR_INT), false},
+	{"SSL_read_ex", CLEAR_PROBE(CLEAR_READ, CLEAR_AT), true},
 };
 
-static const struct {
-	enum clear_kind kind;
-	bool optional; /* of OpenSSL 1.1.1 on, or only called by others of these */
-} functions[FUNCTION_COUNT] = {
-	[FUNCTION_WRITE] = {CLEAR_WRITE, false},
-	[FUNCTION_WRITE_EX] = {CLEAR_WRITE_EX, true},
-	[FUNCTION_HANDSHAKE] = {CLEAR_HANDSHAKE, false},
-	[FUNCTION_ACCEPT] = {CLEAR_HANDSHAKE, true},
-	[FUNCTION_READ] = {CLEAR_READ, false},
-	[FUNCTION_READ_EX] = {CLEAR_READ_EX, true},
+static const struct function gnutls[] = {
+	{"gnutls_record_send", CLEAR_PROBE(CLEAR_WRITE, CLEAR_SIZE), false},
+	{"gnutls_handshake", CLEAR_PROBE(CLEAR_HANDSHAKE, CLEAR_INT), false},
+	{"gnutls_record_recv", CLEAR_PROBE(CLEAR_READ, CLEAR_SIZE), false},
 };
+
+#define FUNCTIONS_MAX ARRAY_SIZE(openssl)
+
+static const struct library_kind {
+	const char *
+		file; /* how its name begins; NULL: the program itself, that has the library in it */
+	const struct function *functions;
+	size_t count;
+} kinds[] = {
+	{"libssl.so", openssl, ARRAY_SIZE(openssl)},
+	{"libgnutls.so", gnutls, ARRAY_SIZE(gnutls)},
+	{NULL, openssl, ARRAY_SIZE(openssl)},
+	{NULL, NULL, 0}, /* Go's, which needs more than names: clear_go.h */
+};
+
+_Static_assert(ARRAY_SIZE(kinds) == CLEAR_LIBRARIES, "each has a name");
+_Static_assert(2 * FUNCTIONS_MAX <= CLEAR_PLACES_MAX, "each has two places");
+
+const char *const clear_libraries[CLEAR_LIBRARIES] = {kinds[0].file, kinds[1].file, kinds[2].file,
+						      kinds[3].file};
 
 /* Kernels that are known to panic under load of such probes. */
 static const struct {
@@ -75,15 +87,56 @@ const char *clear_denied(void)
 
 /* ---- at a library ---- */
 
-static int attach_at(struct clear_probes *probes, const struct bpf_program *program,
-		     const char *path, uint64_t offset, uint64_t kind, bool at_return)
+static void place_add(struct clear_places *places, uint64_t offset, uint32_t probe, bool leaves)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = kind, .retprobe = at_return);
+	places->list[places->count++] =
+		(struct clear_place){.offset = offset, .probe = probe, .leaves = leaves};
+}
+
+/*
+ * libbpf would map the file to look for a name, and the owner of the file could end us by that. The return comes first: a
+ * call whose return was missed would stay.
+ */
+int clear_find(int fd, size_t library, struct clear_places *ret_places)
+{
+	const struct library_kind *kind = &kinds[library];
+	struct clear_places places = {};
+	const char *names[FUNCTIONS_MAX] = {};
+	uint64_t offsets[FUNCTIONS_MAX];
+	int r;
+
+	if (!kind->functions)
+		return clear_go_find(fd, ret_places);
+	for (size_t i = 0; i < kind->count; i++)
+		names[i] = kind->functions[i].name;
+	r = elf_find_functions(fd, names, kind->count, offsets);
+	for (size_t i = 0; !r && i < kind->count; i++)
+		if (offsets[i]) {
+			place_add(&places, offsets[i], kind->functions[i].probe, true);
+			place_add(&places, offsets[i], kind->functions[i].probe, false);
+		} else if (!kind->functions[i].optional) {
+			r = -ENOENT;
+		}
+	if (!r)
+		*ret_places = places;
+	return r;
+}
+
+static int attach_at(struct clear_probes *probes, const struct sojourn_bpf *skel, const char *path,
+		     const struct clear_place *place)
+{
+	bool is_go = CLEAR_PROBE_FORM(place->probe) == CLEAR_GO;
+	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = place->probe,
+		    .retprobe = place->leaves && !is_go);
+	const struct bpf_program *program =
+		place->leaves ? skel->progs.clear_return : skel->progs.clear_enter;
 	struct bpf_link *link;
 
 	if (ARRAY_GROW(probes->links, probes->count))
 		return -ENOMEM;
-	link = bpf_program__attach_uprobe_opts(program, -1, path, offset, &options);
+	if (is_go)
+		skel->bss->clear_go = 1;
+	link = bpf_program__attach_uprobe_opts(program, -1, path, place->offset, &options);
 	if (!link)
 		return -errno;
 	probes->links[probes->count++] = link;
@@ -96,29 +149,16 @@ static void detach_from(struct clear_probes *probes, size_t first)
 		bpf_link__destroy(probes->links[--probes->count]);
 }
 
-/* The return comes first: a call whose return was missed would stay. */
-static int attach_function(struct clear_probes *probes, const struct sojourn_bpf *skel,
-			   const char *path, uint64_t offset, enum clear_kind kind)
-{
-	int r = attach_at(probes, skel->progs.clear_return, path, offset, kind, true);
-
-	return r ? r : attach_at(probes, skel->progs.clear_enter, path, offset, kind, false);
-}
-
-/* libbpf would map the file to look for a name, and the owner of the file could end us by that. */
-int clear_attach(struct clear_probes *probes, const struct sojourn_bpf *skel, int fd)
+int clear_attach(struct clear_probes *probes, const struct sojourn_bpf *skel, int fd,
+		 const struct clear_places *places)
 {
 	size_t first = probes->count;
-	uint64_t offsets[FUNCTION_COUNT];
-	int r = elf_find_functions(fd, names, FUNCTION_COUNT, offsets);
 	char path[64];
+	int r = 0;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	for (size_t i = 0; !r && i < FUNCTION_COUNT; i++)
-		if (offsets[i])
-			r = attach_function(probes, skel, path, offsets[i], functions[i].kind);
-		else if (!functions[i].optional)
-			r = -ENOENT;
+	for (size_t i = 0; !r && i < places->count; i++)
+		r = attach_at(probes, skel, path, &places->list[i]);
 	if (r < 0)
 		detach_from(probes, first);
 	return r;
@@ -156,7 +196,7 @@ static size_t offset_of(uintptr_t address)
 int clear_try(const struct bpf_program *program)
 {
 	const char *section = bpf_program__section_name(program);
-	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = CLEAR_HANDSHAKE,
+	LIBBPF_OPTS(bpf_uprobe_opts, options, .bpf_cookie = CLEAR_PROBE(CLEAR_HANDSHAKE, CLEAR_INT),
 		    .retprobe = !strcmp(section, "uretprobe"));
 	size_t offset = offset_of((uintptr_t)clear_denied);
 	struct bpf_link *link;

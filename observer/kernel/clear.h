@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct bpf_link;
 struct bpf_program;
@@ -19,11 +20,33 @@ struct clear_probes {
 	size_t count;
 };
 
+/* The libraries that are known: how the names of their files begin; NULL: the program itself. */
+#define CLEAR_LIBRARIES 4
+extern const char *const clear_libraries[CLEAR_LIBRARIES];
+
+/* Where probes go in a file. */
+#define CLEAR_PLACES_MAX 64
+struct clear_places {
+	struct clear_place {
+		uint64_t offset;
+		uint32_t probe; /* CLEAR_PROBE() */
+		bool leaves;	/* the function returns here, or from here on */
+	} list[CLEAR_PLACES_MAX];
+	size_t count;
+};
+
+/* Descriptors that a probe takes: perf_event_open()'s, and the link's. */
+#define CLEAR_DESCRIPTORS 2U
+
 /*
- * Attach to the library whose file is open as @fd. Return 0, -ENOENT if it lacks the functions, -ENOEXEC or -EFBIG if
- * it cannot be one (host/elf.h), or -errno; then none of its probes stays.
+ * Find the functions of @library, a place in clear_libraries, in the file that is open as @fd. Return 0, -ENOENT if it lacks
+ * one, -ENOEXEC or -EFBIG if it cannot be that library (host/elf.h), or -errno.
  */
-int clear_attach(struct clear_probes *probes, const struct sojourn_bpf *skel, int fd);
+int clear_find(int fd, size_t library, struct clear_places *ret_places);
+
+/* Attach to these places of that file. Return 0, or -errno, and none of the probes stays. */
+int clear_attach(struct clear_probes *probes, const struct sojourn_bpf *skel, int fd,
+		 const struct clear_places *places);
 void clear_detach(struct clear_probes *probes);
 
 /* Attach @program for a moment to a function of our own, which is not called. Return 0 or -errno. */

@@ -291,11 +291,11 @@ int loader_attach(struct loader *loader)
 	return loader_visit_sockets(loader, false);
 }
 
-int loader_probe_library(struct loader *loader, int fd)
+int loader_probe_library(struct loader *loader, int fd, const struct clear_places *places)
 {
 	if (loader->probing_ended)
 		return -ECANCELED;
-	return clear_attach(&loader->probes, loader->skel, fd);
+	return clear_attach(&loader->probes, loader->skel, fd, places);
 }
 
 void loader_end_probing(struct loader *loader)

@@ -16,6 +16,7 @@
 #include "wire/status.h"
 #include "wire/window.h"
 
+struct clear_places;
 struct loader;
 
 struct loader_options {
@@ -87,10 +88,10 @@ int loader_add_service(struct loader *loader, const struct service_key *key);
 int loader_attach(struct loader *loader);
 
 /*
- * With config.tls, after loader_attach(): look into the calls of the library of TLS whose file is open as @fd. 0, -ENOENT if
- * it lacks the functions, -ECANCELED after loader_end_probing(), or -errno.
+ * With config.tls, after loader_attach(): look into the calls of the library of TLS whose file is open as @fd.
+ * Its functions are at @places (clear.h). 0, -ECANCELED after loader_end_probing(), or -errno.
  */
-int loader_probe_library(struct loader *loader, int fd);
+int loader_probe_library(struct loader *loader, int fd, const struct clear_places *places);
 /* From now on this process lacks the rights: an attempt would only raise an alarm. */
 void loader_end_probing(struct loader *loader);
 

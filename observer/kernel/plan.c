@@ -116,7 +116,7 @@ static const struct {
 			   "HTTP/2: streams as exchanges"},
 	[QUESTION_COMMANDS] = {"When do connections end that have open commands?",
 			       "--protocol: commands as exchanges"},
-	[QUESTION_TLS] = {"Which text do calls of OpenSSL carry?",
+	[QUESTION_TLS] = {"Which text do calls of TLS libraries carry?",
 			  "TLS: statuses, routes, streams of HTTP/2"},
 	[QUESTION_TLS_SOCKET] = {"Which connection is such a call for?",
 				 "TLS: statuses, routes, streams of HTTP/2"},

@@ -24,7 +24,7 @@ enum question {
 	QUESTION_WRITE,	       /* when did the server write the response? */
 	QUESTION_HTTP,	       /* when do connections with streams of HTTP/2 end? */
 	QUESTION_COMMANDS,     /* when do connections with open commands end? */
-	QUESTION_TLS,	       /* which text do calls of OpenSSL carry? */
+	QUESTION_TLS,	       /* which text do calls of TLS libraries carry? */
 	QUESTION_TLS_SOCKET,   /* which connection is such a call for? */
 	QUESTION_TLS_SENT,     /* when did it write to the socket? */
 	QUESTION_ACCEPT,       /* when did accept() return? */

@@ -84,6 +84,7 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		{skel->maps.command_rows_of, config->command_rows ? COMMANDS_MOST : 1},
 		{skel->maps.command_names, config->command_rows ? COMMANDS_MOST : 1},
 		{skel->maps.clear_calls, config->tls ? CLEAR_CALLS : 1},
+		{skel->maps.clear_goroutines, config->tls ? CLEAR_GOROUTINES : 1},
 		{skel->maps.clear_conns, config->tls ? CLEAR_CONNS : 1},
 		{skel->maps.clear_sockets, config->tls ? CLEAR_CONNS : 1},
 		{skel->maps.route_paths, config->propose ? config->max_services : 1},

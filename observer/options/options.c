@@ -306,7 +306,8 @@ static const struct cli_option observe_rows[] = {
 	 "speak anything else are observed as without, and the report says why.",
 	 CLI_SET, .set = set_protocol},
 	{"tls", 0, NULL,
-	 "Look into TLS of servers that use OpenSSL's library: statuses and routes are known there "
+	 "Look into TLS of servers that use OpenSSL, GnuTLS or Go's TLS: statuses and routes are "
+	 "known there "
 	 "too, and streams of HTTP/2 and gRPC are exchanges. Probes stop all users of the library "
 	 "at each call that reads or writes: "
 	 "tens of microseconds a request (docs/cost.md). No text is kept. Includes --http.",

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as the file of a shared library: places of functions are found within it, or nowhere. */
+/* Any bytes as the file of a shared library, or of a program in Go: places of functions are found within it, or nowhere. */
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "fuzz.h"
 #include "host/elf.h"
+#include "host/golang.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const names[] = {"SSL_read", "SSL_write"};
 	uint64_t offsets[ARRAY_SIZE(names)] = {1, 1};
+	struct golang_function functions[ARRAY_SIZE(names)] = {};
 	autoclose int fd = memfd_create("library", MFD_CLOEXEC);
 	int err;
 
@@ -19,5 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(!err || err == -ENOEXEC || err == -EFBIG);
 	for (size_t i = 0; i < ARRAY_SIZE(names) && err; i++)
 		require(offsets[i] == 1);
+	err = golang_find(fd, names, ARRAY_SIZE(names), functions);
+	require(!err || err == -ENOENT || err == -ENOEXEC || err == -EFBIG);
+	for (size_t i = 0; i < ARRAY_SIZE(names) && !err; i++)
+		require(functions[i].size && functions[i].offset < size);
 	return 0;
 }

@@ -37,16 +37,20 @@ class TlsScene(H2Scene):
 
     def __init__(self, start, certificate, *options, observe=True, offers=("h2", "http/1.1")):
         super().__init__(start, "--tls", *options, observe=observe)
+        self.identity = certificate
         self.server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.server.load_cert_chain(*certificate)
         self.server.set_alpn_protocols(["h2"])
         self.client = client_context()
         self.client.set_alpn_protocols(list(offers))
 
+    def serve(self, connection):
+        return self.server.wrap_socket(connection, server_side=True)
+
     def connect(self):
         client, server = super().connect()
         ends = []
-        thread = threading.Thread(target=lambda: ends.append(self.server.wrap_socket(server, server_side=True)))
+        thread = threading.Thread(target=lambda: ends.append(self.serve(server)))
         thread.start()
         ends.append(self.client.wrap_socket(client))
         thread.join()
@@ -117,39 +121,44 @@ def state_of(pid):
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
-@in_quiet
-def test_records_that_are_read_at_once(start, certificate):
-    """nginx is held while three streams arrive, one after the other. It reads all of them together."""
-    nginx = start(Nginx(listen_options="ssl http2", server=f"ssl_certificate {certificate[0]}; "
-                        f"ssl_certificate_key {certificate[1]};"))
-    worker = nginx.workers()[0]
-    observer = start(Observer("--tls", "--samples", "100000", ports=[nginx.port]))
+def each_has_its_arrival(start, port, worker, before=1):
+    """The process is held while three streams arrive, one after the other. It reads all of them together. @before: streams
+    that precede."""
+    observer = start(Observer("--tls", "--samples", "100000", ports=[port]))
     context = client_context()
     context.set_alpn_protocols(["h2"])
     asks, sent = H2Connection(H2Configuration(client_side=True)), {}
-    with socket.create_connection(("127.0.0.1", nginx.port)) as plain, context.wrap_socket(plain) as client:
+    with socket.create_connection(("127.0.0.1", port)) as plain, context.wrap_socket(plain) as client:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         asks.initiate_connection()
-        answered(client, asks, 1)
+        for number in range(before):
+            answered(client, asks, 2 * number + 1)
         os.kill(worker, signal.SIGSTOP)
         wait_until(lambda: state_of(worker) == "T")
-        for stream in (3, 5, 7):
+        for stream in range(2 * before + 1, 2 * before + 7, 2):
             asks.send_headers(stream, HEADERS, end_stream=True)
             data = asks.data_to_send()
             sent[stream >> 1] = between(lambda data=data: client.sendall(data))
             time.sleep(0.005)
         begun = time.monotonic_ns()
         os.kill(worker, signal.SIGCONT)
-        answered(client, asks, 9, 3 + 1)
+        answered(client, asks, 2 * before + 7, 3 + 1)
         ended = time.monotonic_ns()
     observer.stop()
-    entry = service(observer.summary(), nginx.port)
-    assert followed(entry, 5, 1)
-    assert entry["losses"]["untimed"] <= 1  # the first one: it may come with the end of the handshake
+    entry = service(observer.summary(), port)
+    assert followed(entry, 4 + before, 1)
+    assert entry["losses"]["untimed"] <= before  # the first one may come with the end of the handshake
     samples = entry["samples"]
     queues = dict(zip(samples["index"], samples["stages"]["socket_queue"]))
     for index, (least, most) in sent.items():
         assert lies_within(queues[index], begun - most, ended - least)
+
+
+@in_quiet
+def test_records_that_are_read_at_once(start, certificate):
+    nginx = start(Nginx(listen_options="ssl http2", server=f"ssl_certificate {certificate[0]}; "
+                        f"ssl_certificate_key {certificate[1]};"))
+    each_has_its_arrival(start, nginx.port, nginx.workers()[0])
 
 
 def answered(client, asks, stream, count=1):

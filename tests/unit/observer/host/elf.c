@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Functions in the files of shared libraries: the C library's own, and files that are none or lie. */
+/* Functions in the files of programs and shared libraries: the C library's own, and files that are none or lie. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -19,6 +19,8 @@
 
 static const char *const names[] = {"printf", "no_such_function", "getenv"};
 #define COUNT ARRAY_SIZE(names)
+
+int main(void);
 
 static int open_libc(void)
 {
@@ -54,6 +56,20 @@ static void places_are_those_of_the_code(void **state)
 	}
 	assert_int_equal(offsets[1], 0);
 	dlclose(libc);
+}
+
+/* This program exports nothing: only its table for debuggers has the name. */
+static void programs_have_functions_too(void **state)
+{
+	static const char *const own[] = {"main"};
+	autoclose int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	uint64_t offset;
+	char bytes[16];
+
+	(void)state;
+	assert_int_equal(elf_find_functions(fd, own, 1, &offset), 0);
+	assert_int_equal(pread(fd, bytes, sizeof(bytes), (off_t)offset), sizeof(bytes));
+	assert_memory_equal(bytes, (const void *)(uintptr_t)&main, sizeof(bytes));
 }
 
 /* Return a copy of the C library in memory. */
@@ -114,6 +130,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(places_are_those_of_the_code),
+		cmocka_unit_test(programs_have_functions_too),
 		cmocka_unit_test(a_part_of_a_file_is_no_library),
 		cmocka_unit_test(more_symbols_than_any_has),
 	};
