@@ -80,6 +80,8 @@ enum counter {
 	COUNTER_STREAMS_REFUSED,   /* of all: not processed, according to the server */
 	COUNTER_STREAMS_LOST,	   /* without room, or on a connection given up */
 	COUNTER_GOAWAYS,	   /* connections whose end the server announced */
+	COUNTER_PIPELINED, /* connections of HTTP/1 whose clients pipeline: each request is followed */
+	COUNTER_PIPELINES_GIVEN_UP, /* of HTTP/1: bytes not seen or not understood */
 	COUNTER_COUNT
 };
 

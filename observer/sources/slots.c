@@ -86,8 +86,9 @@ uint64_t source_slots_unanswered(const struct loader *loader, const struct servi
 	return sum;
 }
 
-static void read_http2(const struct loader *loader, uint32_t index, struct run_http2 *http2)
+static void read_http2(const struct loader *loader, uint32_t index, struct run_service *service)
 {
+	struct run_http2 *http2 = &service->http2;
 	const struct {
 		struct run_number *number;
 		enum counter counter;
@@ -100,6 +101,8 @@ static void read_http2(const struct loader *loader, uint32_t index, struct run_h
 		{&http2->refused, COUNTER_STREAMS_REFUSED},
 		{&http2->lost, COUNTER_STREAMS_LOST},
 		{&http2->goaways, COUNTER_GOAWAYS},
+		{&service->pipelined, COUNTER_PIPELINED},
+		{&service->pipelines_given_up, COUNTER_PIPELINES_GIVEN_UP},
 	};
 
 	for (size_t i = 0; loader_config(loader)->http && i < ARRAY_SIZE(counts); i++)
@@ -135,7 +138,7 @@ static void read_counters(const struct loader *loader, uint32_t index, struct ru
 	service->looked = counter_sum(loader, index, COUNTER_LOOKED);
 	service->looked_requests = counter_sum(loader, index, COUNTER_LOOKED_REQUESTS);
 	service->nagle_held = counter_sum(loader, index, COUNTER_NAGLE_HELD);
-	read_http2(loader, index, &service->http2);
+	read_http2(loader, index, service);
 	for (enum run_loss loss = 0; loss < RUN_LOSS_COUNT; loss++)
 		service->losses[loss] = counter_sum(loader, index, loss_counters[loss]);
 	for (enum run_close close = 0; close < RUN_CLOSE_COUNT; close++)
