@@ -273,6 +273,23 @@ HTTP1_INLINE int http1_pass(struct command_side *s, __u64 bytes)
 	return 1;
 }
 
+#define HTTP1_HEAD_END 0x0a0d0a0dU /* "\r\n\r\n", the first byte lowest */
+
+/*
+ * Return the sum of @empty and the ends of empty lines in the next 8 bytes, the first one lowest, each counted in its byte.
+ * A line of one byte counts as empty, too. *newlines: 0x80 for each of the 8 bytes before that is a newline, and of these
+ * afterwards.
+ */
+HTTP1_INLINE __u64 http1_empty_lines(__u64 empty, __u64 *newlines, __u64 bytes)
+{
+	const __u64 low = 0x7f7f7f7f7f7f7f7fULL;
+	__u64 differs = bytes ^ 0x0a0a0a0a0a0a0a0aULL, before = *newlines;
+	__u64 now = ~(((differs & low) + low) | differs | low);
+
+	*newlines = now;
+	return empty + ((now & (now << 8 | before >> 56 | now << 16 | before >> 48)) >> 7);
+}
+
 /* ---- requests ---- */
 
 HTTP1_INLINE int http1_method(struct command_side *s, __u8 byte)

@@ -19,6 +19,10 @@
 #define COMMANDS_BATCHES 32
 #define COMMANDS_CHUNK	 64
 
+/* Maximum of bytes that are looked at together, and the number of words of 8 bytes in one step. */
+#define PIPELINE_TEXT  1024
+#define PIPELINE_GROUP 8
+
 /* Of struct command_conn.protocol, with --http. It is not given for a port, but seen (pipeline.h). */
 #define COMMAND_HTTP1 COMMAND_PROTOCOL_COUNT
 
@@ -108,7 +112,10 @@ struct command_conn {
 	__u32 begun;	/* number of batches ever put into their queue */
 	__u32 done;	/* number of those taken out */
 	struct command_batch batches[COMMANDS_BATCHES];
-	__u32 queue[COMMANDS_QUEUED];
+	union {
+		__u32 queue[COMMANDS_QUEUED];
+		__u64 text[PIPELINE_TEXT / 8 + PIPELINE_GROUP]; /* of a look (pipeline.bpf.c) */
+	};
 };
 
 struct command_conns_map {

@@ -54,6 +54,62 @@ static __always_inline __u8 pipeline_byte(struct command_conn *h)
 
 /* ---- the look ---- */
 
+/* Words of a read in which empty lines are counted. */
+struct pipeline_scan {
+	struct command_conn *look;
+	__u64 empty, newlines; /* see http1_empty_lines() */
+};
+
+static long scan_step(__u32 i, struct pipeline_scan *scan)
+{
+	const __u64 *words;
+	__u64 empty = scan->empty, newlines = scan->newlines;
+	__u64 at = i;
+
+	barrier_var(at); /* or the verifier does not see its bound */
+	at = (at & (PIPELINE_TEXT / (8 * PIPELINE_GROUP) - 1)) * PIPELINE_GROUP;
+	words = &scan->look->text[at];
+#pragma clang loop unroll(full)
+	for (int k = 0; k < PIPELINE_GROUP; k++)
+		empty = http1_empty_lines(empty, &newlines, words[k]);
+	scan->empty = empty;
+	scan->newlines = newlines;
+	return 0;
+}
+
+/*
+ * Most reads are one GET, whose head ends with the read and has no other empty line. That shows without
+ * a look at its fields: a body of its own would come with a later read, which then is not understood.
+ */
+__noinline int pipeline_is_single(struct command_conn *look, __u32 count)
+{
+	struct pipeline_scan scan = {.look = look};
+	__u64 empty = 0, size = count;
+	__u8 *text;
+
+	if (!look)
+		return 0;
+	bytes_begin(&look->bytes, count);
+	if (!bytes_more(&look->bytes) || look->bytes.left < size)
+		return 0;
+	barrier_var(size); /* or the verifier does not see its bounds */
+	if (size < sizeof(HTTP1_HEAD_END) || size > PIPELINE_TEXT)
+		return 0;
+	if (bpf_probe_read_user(look->text, size, (void *)look->bytes.at))
+		return 0;
+	text = (__u8 *)look->text;
+	if (text[0] != 'G' || *(__u32 *)(text + size - sizeof(HTTP1_HEAD_END)) != HTTP1_HEAD_END)
+		return 0;
+#pragma clang loop unroll(full)
+	for (int k = 0; k < PIPELINE_GROUP; k++)
+		*(__u64 *)(text + size + 8 * k) = 0;
+	bpf_loop((size + 8 * PIPELINE_GROUP - 1) / (8 * PIPELINE_GROUP), scan_step, &scan, 0);
+#pragma clang loop unroll(full)
+	for (int k = 0; k < 64; k += 8)
+		empty += scan.empty >> k & 0xff;
+	return empty == 1;
+}
+
 static long look_step(__u32 i, struct pipeline_call *call)
 {
 	struct command_conn *h = call->h;
@@ -72,7 +128,9 @@ static long look_step(__u32 i, struct pipeline_call *call)
 		call->said = PIPELINE_MORE;
 	if (said & COMMAND_WRONG)
 		call->said = PIPELINE_WRONG;
-	return call->said != PIPELINE_ONE;
+	/* A first line shows that it is a request, not the body of one whose head has no length. */
+	return call->said == PIPELINE_WRONG ||
+	       (call->said == PIPELINE_MORE && s->stage == HTTP1_NAME);
 }
 
 __noinline int pipeline_look(struct command_conn *h, __u32 count, __u32 skip, int first)

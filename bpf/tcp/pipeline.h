@@ -32,6 +32,9 @@ enum pipeline {
  */
 int pipeline_look(struct command_conn *h, __u32 count, __u32 skip, int first);
 
+/* Return whether a read of @count bytes is surely one whole request without a body. @look: room for its bytes. */
+int pipeline_is_single(struct command_conn *look, __u32 count);
+
 /* The request of @c was read until @last_read_ns, and is under way or complete: it is the first one. Return 0. */
 int pipeline_takes(struct command_conn *h, const struct conn *c, __u64 last_read_ns);
 
@@ -135,10 +138,18 @@ static __always_inline void pipeline_follow(const struct sock *sk, struct conn *
 	h = command_conn_of(sk);
 	if (h && h->over)
 		return;
-	look = h ? h : bpf_map_lookup_elem(&pipeline_looks, &zero);
+	look = bpf_map_lookup_elem(&pipeline_looks, &zero);
 	if (!look)
 		return;
-	if (!h)
+	if (!last_read_ns && (!h || h->in.stage == HTTP1_START) && c->bytes_in == bytes &&
+	    pipeline_is_single(look, bytes)) {
+		if (h)
+			h->in.type = 0;
+		return;
+	}
+	if (h)
+		look = h;
+	else
 		look->in = (struct command_side){};
 	if (last_read_ns == PIPELINE_UNKNOWN)
 		said = PIPELINE_UNSEEN;

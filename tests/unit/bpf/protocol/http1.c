@@ -223,6 +223,44 @@ static void bodies_may_be_long(void **state)
 	assert_string_equal(told.text, "(200)");
 }
 
+/* Return how many empty lines, or lines of one byte, end in the text, as bpf/tcp/pipeline.bpf.c does. */
+static unsigned int empty_lines(const uint8_t *text, size_t length)
+{
+	__u64 empty = 0, newlines = 0, bytes;
+	unsigned int sum = 0;
+
+	for (size_t i = 0; i < length; i += sizeof(bytes)) {
+		bytes = 0;
+		memcpy(&bytes, text + i, length - i < sizeof(bytes) ? length - i : sizeof(bytes));
+		empty = http1_empty_lines(empty, &newlines, bytes);
+	}
+	for (unsigned int k = 0; k < 64; k += 8)
+		sum += empty >> k & 0xff;
+	return sum;
+}
+
+/* At any place of a word, and beside bytes that are almost newlines. */
+static void empty_lines_are_found_anywhere(void **state)
+{
+	static const char bytes[] = "\n\r\x0b\x09\x8a\xffG\x00\n\n\r\n";
+	uint8_t text[200];
+	uint32_t random = 1;
+
+	(void)state;
+	for (unsigned int run = 0; run < 20000; run++) {
+		size_t length = 1 + run % sizeof(text);
+		unsigned int expected = 0;
+
+		for (size_t i = 0; i < length; i++) {
+			random = random * 1103515245 + 12345;
+			text[i] = (uint8_t)bytes[(random >> 16) % (run % 2 ? 7 : sizeof(bytes))];
+			expected += text[i] == '\n' &&
+				    ((i && text[i - 1] == '\n') || (i > 1 && text[i - 2] == '\n'));
+		}
+		assert_int_equal(empty_lines(text, length), expected);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +273,7 @@ int main(void)
 		cmocka_unit_test(other_protocols_follow),
 		cmocka_unit_test(other_bytes_are_no_responses),
 		cmocka_unit_test(bodies_may_be_long),
+		cmocka_unit_test(empty_lines_are_found_anywhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
