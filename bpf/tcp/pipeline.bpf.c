@@ -62,7 +62,7 @@ struct pipeline_scan {
 
 static long scan_step(__u32 i, struct pipeline_scan *scan)
 {
-	const __u64 *words;
+	__u64 *words;
 	__u64 empty = scan->empty, newlines = scan->newlines;
 	__u64 at = i;
 
@@ -70,8 +70,11 @@ static long scan_step(__u32 i, struct pipeline_scan *scan)
 	at = (at & (PIPELINE_TEXT / (8 * PIPELINE_GROUP) - 1)) * PIPELINE_GROUP;
 	words = &scan->look->text[at];
 #pragma clang loop unroll(full)
-	for (int k = 0; k < PIPELINE_GROUP; k++)
+	for (int k = 0; k < PIPELINE_GROUP; k++) {
 		empty = http1_empty_lines(empty, &newlines, words[k]);
+		words[k] =
+			0; /* no text is kept, and the next one's last step has nothing after it */
+	}
 	scan->empty = empty;
 	scan->newlines = newlines;
 	return 0;
@@ -85,7 +88,8 @@ __noinline int pipeline_is_single(struct command_conn *look, __u32 count)
 {
 	struct pipeline_scan scan = {.look = look};
 	__u64 empty = 0, size = count;
-	__u8 *text;
+	__u32 end;
+	__u8 *text, first;
 
 	if (!look)
 		return 0;
@@ -93,21 +97,18 @@ __noinline int pipeline_is_single(struct command_conn *look, __u32 count)
 	if (!bytes_more(&look->bytes) || look->bytes.left < size)
 		return 0;
 	barrier_var(size); /* or the verifier does not see its bounds */
-	if (size < sizeof(HTTP1_HEAD_END) || size > PIPELINE_TEXT)
+	if (size < sizeof(end) || size > PIPELINE_TEXT)
 		return 0;
 	if (bpf_probe_read_user(look->text, size, (void *)look->bytes.at))
 		return 0;
 	text = (__u8 *)look->text;
-	if (text[0] != 'G' || *(__u32 *)(text + size - sizeof(HTTP1_HEAD_END)) != HTTP1_HEAD_END)
-		return 0;
-#pragma clang loop unroll(full)
-	for (int k = 0; k < PIPELINE_GROUP; k++)
-		*(__u64 *)(text + size + 8 * k) = 0;
+	first = text[0];
+	end = *(__u32 *)(text + size - sizeof(end));
 	bpf_loop((size + 8 * PIPELINE_GROUP - 1) / (8 * PIPELINE_GROUP), scan_step, &scan, 0);
 #pragma clang loop unroll(full)
 	for (int k = 0; k < 64; k += 8)
 		empty += scan.empty >> k & 0xff;
-	return empty == 1;
+	return empty == 1 && first == 'G' && end == HTTP1_HEAD_END;
 }
 
 static long look_step(__u32 i, struct pipeline_call *call)
@@ -149,6 +150,7 @@ __noinline int pipeline_look(struct command_conn *h, __u32 count, __u32 skip, in
 	h->have = h->at = 0;
 	bytes_begin(&h->bytes, count);
 	bpf_loop(COMMANDS_STEPS, look_step, &call, 0);
+	__builtin_memset(h->chunk, 0, sizeof(h->chunk)); /* no text is kept */
 	if (call.said == PIPELINE_ONE && !command_all_seen(h))
 		call.said = PIPELINE_UNSEEN;
 	if (call.said == PIPELINE_MORE)
@@ -245,6 +247,7 @@ __noinline int pipeline_in(struct command_conn *h, struct conn *c)
 	h->have = h->at = 0;
 	bytes_begin(&h->bytes, h->rest);
 	bpf_loop(COMMANDS_STEPS, pipeline_in_step, &call, 0);
+	__builtin_memset(h->chunk, 0, sizeof(h->chunk));
 	if (call.over)
 		return call.over;
 	return command_all_seen(h) ? 0 : ROUTE_UNSEEN + 1;
@@ -311,6 +314,7 @@ __noinline int pipeline_out(struct command_conn *h, struct conn *c)
 	h->have = h->at = 0;
 	bytes_begin(&h->bytes, h->rest);
 	bpf_loop(COMMANDS_STEPS, pipeline_out_step, &call, 0);
+	__builtin_memset(h->chunk, 0, sizeof(h->chunk));
 	if (call.over)
 		h->over = call.over;
 	else if (!command_all_seen(h))

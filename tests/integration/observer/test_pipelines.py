@@ -4,7 +4,7 @@ servers, and with bytes that a test writes itself. tests/unit/bpf/protocol/http1
 
 tools/mutate: "a response to HEAD has a body", "a second request in a read is not looked for"; "a request read before the
 pipeline has the later read's time". And: "pipelined requests are answered by the last response alone"; "a body in chunks ends
-with its first one".
+with its first one"; "a GET is single whatever follows".
 """
 import re
 import socket
@@ -196,7 +196,7 @@ def test_a_second_request_is_found_at_any_place(start):
 
 
 def test_a_body_without_a_head_that_says_so(start):
-    """The body of a GET that comes by a read of its own is no request: the connection is given up, and the exchange is one."""
+    """The body of a GET is no request, if it comes by a read of its own. The connection is given up, and the exchange is one."""
     scene = Scene(start, "--http")
     client, server = scene.connect()
     for part in (ask("/", fields="Content-Length: 11\r\n"), b'{"a": "bc"}'):
@@ -342,7 +342,8 @@ server.serve_forever()
 @pytest.mark.parametrize("program", ["node", "python"])
 def test_other_servers(start, program):
     """Node reads on while it works, and answers in chunks. Python reads through a buffer, and answers head and body apart.
-    One client sends all at once, another each request by itself, 1 ms apart: some are untimed if the server does not come to read."""
+    One client sends all at once, another each request apart, at intervals of 1 ms. Some are untimed if the server does not come to
+    read."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     words = ["node", "-e", NODE, port] if program == "node" else ["/usr/bin/python3", "-c", PYTHON, port]
