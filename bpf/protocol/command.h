@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * The common part of the parsers of commands. A parser takes the bytes of one direction one by one, and says where a request
- * or a reply begins and ends. Replies come in the order of the requests. Neighbours: resp.h, postgres.h, tcp/commands.h.
+ * or a reply begins and ends. Replies come in the order of the requests. Neighbours: http1.h, resp.h, postgres.h,
+ * tcp/commands.h.
  *
  * The same source runs in the kernel and in its unit test.
  */
@@ -28,11 +29,13 @@ enum command_said {
 	COMMAND_RENAMES =
 		1 << 6, /* with COMMAND_BEGINS: the reply gives the request another name */
 	COMMAND_LEAVE_TAKEN = 1 << 7, /* the client says goodbye */
+	COMMAND_UPGRADES = 1 << 8,    /* with COMMAND_ENDS: another protocol follows */
 };
 
 /* One direction of a connection. All zeros: no byte has come yet. */
 struct command_side {
-	__u64 left;   /* values of the message under way that are not complete */
+	__u64 left; /* values of the message under way that are not complete */
+	__u64 body; /* of http1.h: bytes of the body after those to skip, or the latest ones of the first line */
 	__u32 skip;   /* bytes that come next and say nothing */
 	__u32 number; /* as far as its digits have come */
 	__u8 stage;   /* of the parser */

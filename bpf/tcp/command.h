@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* State of connections whose commands are followed, with --protocol. Neighbours: commands.h, talk.h. */
+/* State of connections whose commands are followed, with --protocol or --http. Neighbours: commands.h, pipeline.h, talk.h. */
 #ifndef BPF_TCP_COMMAND_H
 #define BPF_TCP_COMMAND_H
 
@@ -12,22 +12,34 @@
 #include "wire/command.h"
 #include "wire/flow.h"
 #include "protocol/command.h"
+#include "protocol/request.h"
 
 /* Requests without a reply, and how many different times these have. Powers of 2. */
 #define COMMANDS_QUEUED	 1024
 #define COMMANDS_BATCHES 32
 #define COMMANDS_CHUNK	 64
 
+/* Maximum of bytes that are looked at together, and the number of words of 8 bytes in one step. */
+#define PIPELINE_TEXT  1024
+#define PIPELINE_GROUP 8
+
+/* Of struct command_conn.protocol, with --http. It is not given for a port, but seen (pipeline.h). */
+#define COMMAND_HTTP1 COMMAND_PROTOCOL_COUNT
+
 /*
- * In struct command_conn.queue: a row, plus COMMAND_LEAVES if the server leaves the order after the reply, and above
- * these the request's bytes. A request that has more was read by several reads, and is the first of a batch.
+ * In struct command_conn.queue: a row (of HTTP: struct conn.route), plus one of these bits, and above them the request's
+ * bytes. COMMAND_LEAVES: the server leaves the order after the reply. COMMAND_BODILESS: the method is HEAD. A request
+ * that has more bytes was read by several reads, and is the first of a batch.
  */
+#define COMMAND_ROW	   0x3f
+#define COMMAND_BODILESS   0x40
 #define COMMAND_LEAVES	   0x80
 #define COMMAND_BYTES	   8
 #define COMMAND_BYTES_MOST 0xffffffU
 
-/* Of struct command_conn.over: enum route_unknown plus 1, or this: the server has left the order. */
-#define COMMAND_LEFT (ROUTE_UNKNOWN_COUNT + 1)
+/* Of struct command_conn.over: enum route_unknown plus 1, or one of these: */
+#define COMMAND_LEFT	 (ROUTE_UNKNOWN_COUNT + 1) /* the server has left the order */
+#define COMMAND_UPGRADED (ROUTE_UNKNOWN_COUNT + 2) /* another protocol follows */
 
 struct command_times {
 	__u64 start_ns; /* max(arrival, accepted); 0: not timed */
@@ -73,8 +85,10 @@ struct command_conn {
 	__u32 open_seq;		   /* the sequence number of its first byte */
 	__u8 opened;		   /* there is one */
 	__u8 over;		   /* not 0: its bytes are not followed any more */
-	__u8 protocol;		   /* enum command_protocol */
+	__u8 protocol;		   /* enum command_protocol, or COMMAND_HTTP1 */
 	__u8 ended;		   /* its requests will not be answered */
+	struct request_line line;  /* of HTTP: of the request under way, with --route */
+	__u32 route;		   /* ROUTE_WANTED: that of the line; otherwise the route */
 	struct command_reply reply;
 	/* Of the current read or write. */
 	struct bytes bytes;
@@ -98,13 +112,24 @@ struct command_conn {
 	__u32 begun;	/* number of batches ever put into their queue */
 	__u32 done;	/* number of those taken out */
 	struct command_batch batches[COMMANDS_BATCHES];
-	__u32 queue[COMMANDS_QUEUED];
+	union {
+		__u32 queue[COMMANDS_QUEUED];
+		__u64 text[PIPELINE_TEXT / 8 + PIPELINE_GROUP]; /* of a look (pipeline.bpf.c) */
+	};
 };
 
 struct command_conns_map {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
+	__type(value, struct command_conn);
+};
+
+/* For a look at a read of a connection that has no state, one per CPU (pipeline.h). */
+struct pipeline_looks_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
 	__type(value, struct command_conn);
 };
 
@@ -125,6 +150,7 @@ DECLARE_ARRAY(command_rows, struct service_route, 1, BPF_F_MMAPABLE);
 DECLARE_ARRAY(commands_without, struct service_unnamed, 1, BPF_F_MMAPABLE);
 
 extern struct command_conns_map command_conns SEC(".maps");
+extern struct pipeline_looks_map pipeline_looks SEC(".maps");
 extern struct command_names_map command_names SEC(".maps");
 /* How many rows are taken of each protocol, without [0]. */
 extern __u32 command_rows_taken[COMMAND_PROTOCOL_COUNT];

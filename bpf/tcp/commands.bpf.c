@@ -4,71 +4,12 @@
 
 #include "commands.h"
 
+#include "command_walk.h"
+#include "pipeline.h"
 #include "protocol/postgres.h"
 #include "protocol/resp.h"
 
-/* Limit of bytes that are looked at, and of strings that are skipped, in one read or write. */
-#define COMMANDS_STEPS (1 << 22)
-
 #define COMMAND_CLAIM_TRIES 64
-
-struct command_call {
-	struct command_conn *h;
-	struct conn *c;
-	__u64 over; /* why the connection is given up */
-};
-
-/* Get more bytes into the chunk, which is used up. Return whether there may be some. */
-static __always_inline bool command_fill(struct command_conn *h, struct command_side *s)
-{
-	__u64 room = h->rest;
-
-	h->at = 0;
-	h->have = 0;
-	if (!room || !bytes_more(&h->bytes))
-		return false;
-	if (room > h->bytes.left)
-		room = h->bytes.left;
-	if (s->skip) {
-		if (room > s->skip)
-			room = s->skip;
-		s->skip -= room;
-	} else {
-		if (room > COMMANDS_CHUNK)
-			room = COMMANDS_CHUNK;
-		barrier_var(room);
-		if (room > COMMANDS_CHUNK ||
-		    bpf_probe_read_user(h->chunk, room, (void *)h->bytes.at))
-			return false;
-		h->have = room;
-	}
-	bytes_pass(&h->bytes, room);
-	h->rest -= room;
-	return true;
-}
-
-/* Skip bytes of the chunk that say nothing. Return whether there were any. */
-static __always_inline bool command_skip(struct command_conn *h, struct command_side *s)
-{
-	__u32 count = h->have - h->at;
-
-	if (count > s->skip)
-		count = s->skip;
-	s->skip -= count;
-	h->at += count;
-	return count;
-}
-
-static __always_inline bool command_all_seen(const struct command_conn *h)
-{
-	return !h->rest && h->at >= h->have;
-}
-
-/* Return the sequence number of the next byte. */
-static __always_inline __u32 command_seq(const struct command_conn *h)
-{
-	return h->end - h->rest - h->have + h->at;
-}
 
 /* ---- rows ---- */
 
@@ -108,11 +49,19 @@ static __always_inline __u32 command_kind(struct command_side *s)
 	return command_row(known) | (known->leaves ? COMMAND_LEAVES : 0);
 }
 
-static __always_inline struct service_route *command_counts(__u32 service, __u32 row)
+/* Return the counts of the reply's row. NULL: it has none. */
+static __always_inline struct service_route *command_counts(const struct command_conn *h)
 {
-	__u32 index = copy_of(service) * config.command_rows + row;
+	__u32 row = h->reply.row, index;
 
-	return slot_of(service) ? bpf_map_lookup_elem(&command_rows, &index) : NULL;
+	if (!h->reply.named || !slot_of(h->service))
+		return NULL;
+	if (h->protocol == COMMAND_HTTP1) {
+		index = copy_of(h->service) * config.route_rows + row - ROUTE_FIRST;
+		return config.route_rows ? bpf_map_lookup_elem(&route_rows, &index) : NULL;
+	}
+	index = copy_of(h->service) * config.command_rows + row;
+	return bpf_map_lookup_elem(&command_rows, &index);
 }
 
 __noinline int commands_unnamed(__u32 service, __u32 reason)
@@ -163,20 +112,24 @@ static __always_inline bool command_same_times(const struct command_times *a,
 }
 
 /* Put the request under way into the queue. */
-static __always_inline void command_queue(struct command_conn *h, __u32 kind)
+__noinline int command_queued(struct command_conn *h, __u32 kind)
 {
-	struct command_batch *b = &h->batches[(h->begun - 1) & (COMMANDS_BATCHES - 1)];
-	__u32 bytes = command_seq(h) - h->open_seq;
+	struct command_batch *b;
+	__u32 bytes;
 
+	if (!h)
+		return 0;
+	b = &h->batches[(h->begun - 1) & (COMMANDS_BATCHES - 1)];
+	bytes = command_seq(h) - h->open_seq;
 	h->opened = false;
 	if (h->lost || h->asked - h->answered >= COMMANDS_QUEUED) {
 		h->lost++;
-		return;
+		return 0;
 	}
 	if (h->begun == h->done || !command_same_times(&b->times, &h->open)) {
 		if (h->begun - h->done >= COMMANDS_BATCHES) {
 			h->lost++;
-			return;
+			return 0;
 		}
 		b = &h->batches[h->begun & (COMMANDS_BATCHES - 1)];
 		*b = (struct command_batch){.times = h->open, .bytes = bytes};
@@ -188,6 +141,7 @@ static __always_inline void command_queue(struct command_conn *h, __u32 kind)
 		bytes = COMMAND_BYTES_MOST;
 	h->queue[h->asked & (COMMANDS_QUEUED - 1)] = kind | bytes << COMMAND_BYTES;
 	h->asked++;
+	return 0;
 }
 
 __noinline int command_asked(struct command_conn *h)
@@ -195,8 +149,7 @@ __noinline int command_asked(struct command_conn *h)
 	if (!h)
 		return 0;
 	h->open.last_read_ns = h->now;
-	command_queue(h, command_kind(&h->in));
-	return 0;
+	return command_queued(h, command_kind(&h->in));
 }
 
 __noinline int command_goodbye(const struct command_conn *h)
@@ -265,11 +218,13 @@ static __always_inline void command_count(struct command_conn *h, struct service
 {
 	const struct command_reply *reply = &h->reply;
 	const struct command_times *t = &reply->times;
-	struct service_route *row = reply->named ? command_counts(h->service, reply->row) : NULL;
+	struct service_route *row = command_counts(h);
+	__u32 class = h->protocol == COMMAND_HTTP1 ? h->out.number / 100 : COMMAND_REPLIES;
 
 	SLOT_COUNT(slot, COUNTER_EXCHANGES, 1);
-	if (row)
-		COPY_ADD(row->responses[COMMAND_REPLIES], 1);
+	barrier_var(class); /* or the verifier does not see its bound */
+	if (row && class < ROUTE_CLASSES)
+		COPY_ADD(row->responses[class], 1);
 	note_messages(slot, t->start_ns ? t->start_ns : t->first_read_ns, h->now);
 	if (!t->start_ns) {
 		SLOT_COUNT(slot, COUNTER_UNTIMED, 1);
@@ -289,6 +244,13 @@ static __always_inline void command_count(struct command_conn *h, struct service
 	}
 }
 
+/* @kind: what is kept of the request. Of HTTP the row may be a reason why there is none. */
+static __always_inline void command_row_is(struct command_conn *h, __u32 kind)
+{
+	h->reply.row = kind & COMMAND_ROW;
+	h->reply.named = h->protocol != COMMAND_HTTP1 || h->reply.row >= ROUTE_FIRST;
+}
+
 /* Take the oldest request out of the queue, for its reply. Return what the queue kept of it. */
 static __always_inline __u32 command_take(struct command_conn *h)
 {
@@ -296,8 +258,7 @@ static __always_inline __u32 command_take(struct command_conn *h)
 	__u32 kind = h->queue[h->answered & (COMMANDS_QUEUED - 1)];
 
 	h->reply.times = b->times;
-	h->reply.named = true;
-	h->reply.row = kind & (COMMAND_LEAVES - 1);
+	command_row_is(h, kind);
 	h->reply.bytes_in = kind >> COMMAND_BYTES;
 	if (h->reply.bytes_in == COMMAND_BYTES_MOST)
 		h->reply.bytes_in = b->bytes;
@@ -325,12 +286,12 @@ static __always_inline __u32 command_next(struct command_conn *h)
 	h->reply.times = h->open;
 	h->reply.sampled = h->flow.server_port && h->open.start_ns;
 	h->opened = false;
-	if (h->protocol == COMMAND_POSTGRES) {
-		h->reply.named = true;
-		h->reply.row = command_kind(&h->in);
-	} else {
+	if (h->protocol == COMMAND_HTTP1)
+		command_row_is(h, pipeline_kind(h));
+	else if (h->protocol == COMMAND_POSTGRES)
+		command_row_is(h, command_kind(&h->in));
+	else
 		commands_unnamed(h->service, ROUTE_CUT);
-	}
 	return 0;
 }
 
@@ -345,11 +306,14 @@ static __always_inline bool command_will_leave(const struct command_conn *h)
 __noinline int command_answers(struct command_conn *h, int said)
 {
 	struct service_slot *slot;
+	__u32 kind;
 
 	if (!h)
 		return 0;
 	h->reply = (struct command_reply){
 		.first_write_ns = h->now, .last_write_ns = h->now, .begun_seq = command_seq(h) - 1};
+	if (h->protocol == COMMAND_HTTP1)
+		h->reply.begun_seq -= HTTP1_STATUS_LENGTH - 1;
 	slot = slot_of(h->service);
 	if (!slot || (said & COMMAND_PUSHES && !command_will_leave(h)))
 		return 0;
@@ -357,11 +321,15 @@ __noinline int command_answers(struct command_conn *h, int said)
 		SLOT_COUNT(slot, COUNTER_UNSOLICITED, 1);
 		return 0;
 	}
-	h->reply.leaves = !!(command_next(h) & COMMAND_LEAVES);
+	kind = command_next(h);
+	if (h->protocol == COMMAND_HTTP1)
+		h->out.type |= pipeline_type(kind);
+	else
+		h->reply.leaves = !!(kind & COMMAND_LEAVES);
 	h->index++;
 	h->reply.counts = true;
 	if (said & COMMAND_RENAMES && h->reply.named)
-		h->reply.row = command_kind(&h->out) & (COMMAND_LEAVES - 1);
+		command_row_is(h, command_kind(&h->out));
 	if (h->reply.times.start_ns && h->reply.times.last_read_ns > h->now) {
 		SLOT_COUNT(slot, COUNTER_INCONSISTENT, 1);
 		h->reply.times.start_ns = 0;
@@ -377,9 +345,9 @@ __noinline int command_failed(struct command_conn *h)
 {
 	struct service_route *row;
 
-	if (!h || !h->reply.counts || !h->reply.named)
+	if (!h || !h->reply.counts)
 		return 0;
-	row = command_counts(h->service, h->reply.row);
+	row = command_counts(h);
 	if (row)
 		COPY_ADD(row->responses[COMMAND_ERRORS], 1);
 	return 0;
@@ -410,7 +378,7 @@ __noinline int command_responds(struct command_conn *h)
 	if (!reply->times.start_ns)
 		return 0;
 	bucket = reply->respond_bucket;
-	row = reply->named ? command_counts(h->service, reply->row) : NULL;
+	row = command_counts(h);
 	if (row)
 		respond_move(&row->stages[STAGE_RESPOND - ROUTE_STAGE_FIRST], bucket, old_ns,
 			     new_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Commands of a protocol as exchanges, with --protocol. A client may send several requests before it has the reply to
+ * Commands of a protocol as exchanges, with --protocol, and pipelined requests of HTTP/1 (pipeline.h). A client may send several requests before it has the reply to
  * the first one, and the server answers in that order. So requests wait in a queue of their connection, and each
  * reply answers the oldest one.
  *
@@ -24,6 +24,11 @@
  */
 int commands_in(struct command_conn *h, struct conn *c);
 int commands_out(struct command_conn *h, struct conn *c);
+
+/* The same for HTTP/1 (pipeline.bpf.c). */
+int pipeline_in(struct command_conn *h, struct conn *c);
+int pipeline_out(struct command_conn *h, struct conn *c);
+int pipeline_lost(struct command_conn *h, __u32 over);
 
 /* The connection is over: its requests will not be answered. Return 0. */
 int commands_end(struct command_conn *h);
@@ -85,8 +90,11 @@ static __always_inline void command_gives_up(const struct sock *sk, struct comma
 	const struct command_batch *b = &h->batches[h->done & (COMMANDS_BATCHES - 1)];
 
 	h->over = over;
+	if (h->protocol == COMMAND_HTTP1)
+		pipeline_lost(h, over);
 	c->marks &= ~(MARK_MULTIPLEXED | MARK_SETTLED);
 	c->phase = CONN_IDLE;
+	c->route = ROUTE_PIPELINED;
 	c->index = h->index;
 	if (h->asked == h->answered || b->times.first_read_ns == h->now) {
 		if (h->index)
@@ -102,6 +110,22 @@ static __always_inline void command_gives_up(const struct sock *sk, struct comma
 	sample_begin(sk, c, c->accept_delay_ns);
 }
 
+/* Return whether the connection's messages may be followed. */
+static __always_inline bool commands_possible(const struct sock *sk, const struct conn *c)
+{
+	return (config.http && c->marks & MARK_MULTIPLEXED) ||
+	       (config.command_count && command_protocol(sk));
+}
+
+/* After an upgrade the first bytes identify the protocol, as at the start of a connection. */
+static __always_inline void command_upgrades(const struct command_conn *h, struct conn *c)
+{
+	c->marks &= ~(MARK_MULTIPLEXED | MARK_SETTLED | MARK_HTTP1);
+	c->looks = 0;
+	c->phase = CONN_IDLE;
+	c->index = h->index ? h->index - 1 : 0; /* the next request counts it again */
+}
+
 /* Handle a read of a connection whose commands are followed. False: they are not. */
 static __always_inline bool commands_read(const struct sock *sk, struct conn *c, __u32 bytes,
 					  __u32 flags)
@@ -110,12 +134,12 @@ static __always_inline bool commands_read(const struct sock *sk, struct conn *c,
 	struct command_conn *h;
 	__u32 over;
 
-	if (!command_protocol(sk) || c->flags & CONN_WRITES_OVER)
+	if (!commands_possible(sk, c) || c->flags & CONN_WRITES_OVER)
 		return false;
 	h = command_conn_of(sk);
-	if (!h)
+	if (!h && config.command_count && command_protocol(sk))
 		h = command_conn_new(sk, c);
-	if (!h || h->over)
+	if (!h || !h->protocol || h->over) /* without: it is only looked at (pipeline.h) */
 		return false;
 	r.now = bpf_ktime_get_ns();
 	r.slot = slot_of(c->service);
@@ -132,7 +156,7 @@ static __always_inline bool commands_read(const struct sock *sk, struct conn *c,
 	if (flags & FLAG_TRUNCATES || seq_after(r.end - bytes, c->read_seq))
 		over = ROUTE_UNSEEN + 1;
 	else
-		over = commands_in(h, c);
+		over = h->protocol == COMMAND_HTTP1 ? pipeline_in(h, c) : commands_in(h, c);
 	if (over) {
 		command_gives_up(sk, h, c, over);
 		return false;
@@ -151,10 +175,10 @@ static __always_inline bool commands_write(const struct sock *sk, struct conn *c
 	struct command_conn *h;
 	__u32 over;
 
-	if (!command_protocol(sk))
+	if (!commands_possible(sk, c))
 		return false;
 	h = command_conn_of(sk);
-	if (!h || h->over)
+	if (!h || !h->protocol || h->over) /* without: it is only looked at (pipeline.h) */
 		return false;
 	slot = slot_of(c->service);
 	if (!slot)
@@ -163,8 +187,13 @@ static __always_inline bool commands_write(const struct sock *sk, struct conn *c
 	h->now = clock_written(sk, c);
 	h->end = TCP_FIELD(sk, write_seq);
 	h->rest = bytes;
-	over = seq_after(read_end(sk), c->read_seq) ? ROUTE_UNSEEN + 1 : commands_out(h, c);
-	if (over && over != COMMAND_LEFT) {
+	if (seq_after(read_end(sk), c->read_seq))
+		over = ROUTE_UNSEEN + 1;
+	else
+		over = h->protocol == COMMAND_HTTP1 ? pipeline_out(h, c) : commands_out(h, c);
+	if (over == COMMAND_UPGRADED) {
+		command_upgrades(h, c);
+	} else if (over && over != COMMAND_LEFT) {
 		command_gives_up(sk, h, c, over);
 		return false;
 	}

@@ -31,6 +31,7 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 #include "commands.h"
 #include "exchange.h"
 #include "listener.h"
+#include "pipeline.h"
 
 /* Depths of all listeners' queues, instead of doctor/backlog.bpf.c's. The size is set before load. */
 LISTENER_DEPTHS(listener_depths, 1);
@@ -150,15 +151,19 @@ SEC("?tp_btf/sock_recv_length")
 int BPF_PROG(exchange_recv_http, struct sock *sk, int ret, int flags)
 {
 	struct conn *c = conn_read(sk, ret, flags);
+	__u64 last_read_ns;
 
 	if (!c || (config.http && http2_read(sk, c, ret, flags)) ||
-	    (config.command_count && commands_read(sk, c, ret, flags)))
+	    commands_read(sk, c, ret, flags))
 		return 0;
 	if (config.route_rows)
 		c->route_skip = ret; /* unless the read has bytes of a message */
+	last_read_ns = pipeline_last_read(c);
 	exchange_read(sk, c, ret, flags, config.http);
 	if (config.route_rows)
 		route_follow(sk, c, ret, flags);
+	if (config.http)
+		pipeline_follow(sk, c, ret, flags, last_read_ns);
 	return 0;
 }
 
@@ -168,8 +173,7 @@ int BPF_PROG(exchange_send_http, struct sock *sk, int ret, int flags)
 	struct conn *c = conn_observed(sk, ret);
 	__u32 phase;
 
-	if (!c || (config.http && http2_write(sk, c, ret)) ||
-	    (config.command_count && commands_write(sk, c, ret)))
+	if (!c || (config.http && http2_write(sk, c, ret)) || commands_write(sk, c, ret))
 		return 0;
 	phase = c->phase;
 	exchange_write(sk, c, ret, config.http);

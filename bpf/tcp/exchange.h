@@ -103,8 +103,8 @@ static __always_inline void exchange_inconsistent(struct conn *c, struct service
 	c->accept_delay_ns = 0;
 }
 
-/* The next request begins: @r has read its first bytes. */
-static __always_inline void exchange_begin(const struct reading *r, struct conn *c)
+/* The next request begins: @r has read its first bytes. With @http each request of HTTP/1 is found (pipeline.h). */
+static __always_inline void exchange_begin(const struct reading *r, struct conn *c, bool http)
 {
 	struct arrival arrival;
 	__u64 last_ns;
@@ -137,7 +137,7 @@ static __always_inline void exchange_begin(const struct reading *r, struct conn 
 	if (c->start_ns > c->first_read_ns)
 		exchange_inconsistent(c, r->slot);
 	sample_begin(r->sk, c, c->accept_delay_ns);
-	if (batch_drawn(r->sk, c))
+	if (!(http && c->marks & MARK_HTTP1) && batch_drawn(r->sk, c))
 		batch_look(c->service, c->marks, r->bytes);
 	transmit = transmit_marks(c);
 	if (transmit)
@@ -241,7 +241,7 @@ static __always_inline void exchange_read(const struct sock *sk, struct conn *c,
 			SLOT_COUNT(r.slot, COUNTER_ONEWAY, 1);
 			transmit_end(sk, c);
 		}
-		exchange_begin(&r, c);
+		exchange_begin(&r, c, http);
 		if (http && config.route_rows)
 			c->route = ROUTE_WANTED;
 	}

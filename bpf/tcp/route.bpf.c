@@ -104,7 +104,7 @@ static long more_step(__u32 i, struct route_look **look)
 	return !!l->more;
 }
 
-__noinline int route_in(struct route_look *look, int first)
+__noinline int route_in(struct route_look *look, int first, int more)
 {
 	struct route_look *l = look;
 
@@ -115,7 +115,7 @@ __noinline int route_in(struct route_look *look, int first)
 	l->have = l->at = l->more = 0;
 	l->window = 0;
 	bpf_loop(ROUTE_LINE_MOST, line_step, &l, 0);
-	if (look->line.stage == REQUEST_OVER)
+	if (more && look->line.stage == REQUEST_OVER)
 		bpf_loop(ROUTE_MORE_MOST, more_step, &l, 0);
 	if (look->more)
 		return ROUTE_PIPELINED;
@@ -168,7 +168,7 @@ __noinline int route_sample(const struct route_look *look, __u32 service)
 	return 0;
 }
 
-__noinline int route_read(struct route_look *look, struct conn *c, __u32 count, int first)
+__noinline int route_read(struct route_look *look, struct conn *c, __u32 count, int first, int more)
 {
 	if (!look || !c)
 		return 0;
@@ -176,7 +176,7 @@ __noinline int route_read(struct route_look *look, struct conn *c, __u32 count, 
 	look->skip = c->route_skip;
 	look->keeps = config.propose;
 	bytes_begin(&look->bytes, count);
-	c->route = route_in(look, first);
+	c->route = route_in(look, first, more);
 	/* A target without a path has no route that could be proposed. */
 	if (config.propose && c->route == ROUTE_FIRST + config.route_rows - 1 &&
 	    look->line.path.places)
@@ -211,6 +211,12 @@ static __always_inline void route_unknown(__u32 service, __u32 reason)
 	barrier_var(reason); /* or the verifier does not see its bound */
 	if (all && reason < ROUTE_UNKNOWN_COUNT && slot_of(service))
 		COPY_ADD(all->routeless[reason], 1);
+}
+
+__noinline int route_uncounted(__u32 service, __u32 reason)
+{
+	route_unknown(service, reason);
+	return 0;
 }
 
 static __always_inline struct service_route *route_row(__u32 service, __u32 route)

@@ -9,6 +9,7 @@
 #define BPF_TCP_ROUTE_H
 
 #include "clear.h"
+#include "command.h"
 #include "slot.h"
 
 /* The route in struct conn and struct stream: enum route_unknown, or this plus the row of the route. */
@@ -18,21 +19,24 @@
 
 /*
  * Take the bytes of a read, which has returned @count. @first: a request begins after c->route_skip of
- * them. Otherwise the line under way goes on. Set the exchange's route.
+ * them. Otherwise the line under way goes on. Set the exchange's route. @more: as below.
  */
-int route_read(struct route_look *look, struct conn *c, __u32 count, int first);
+int route_read(struct route_look *look, struct conn *c, __u32 count, int first, int more);
 
 /*
  * The same for bytes that are not those of a read: @look has them, and their number in left. Return the
- * route.
+ * route. @more: another request may follow among them, so that the route is not known. Otherwise pipeline.h looks for it.
  */
-int route_in(struct route_look *look, int first);
+int route_in(struct route_look *look, int first, int more);
 
 /* Put the path of @look, which has no route, into the sample of @service (--propose-routes). */
 int route_sample(const struct route_look *look, __u32 service);
 
 /* Count the response that has begun, of which status_answered() of status.h counts the status. */
 int route_answered(struct conn *c, int status);
+
+/* Count a response of @service whose request has no route, for @reason: enum route_unknown. Return 0. */
+int route_uncounted(__u32 service, __u32 reason);
 
 /* The response goes on: move its time in RESPOND. Call this before exchange.h does the same. */
 int route_responding(const struct conn *c, __u64 now);
@@ -57,6 +61,7 @@ static __always_inline void route_follow(const struct sock *sk, struct conn *c, 
 	/* Bytes before those skipped were no request's: a part of a PROXY header was taken for one. */
 	bool first = c->route == ROUTE_WANTED || c->route_skip;
 	struct route_look *look = NULL;
+	const struct command_conn *h;
 
 	if (config.tls && clear_is_needed(c))
 		return; /* records have no line */
@@ -66,8 +71,10 @@ static __always_inline void route_follow(const struct sock *sk, struct conn *c, 
 		look = bpf_sk_storage_get(&route_looks, (void *)sk, 0,
 					  first ? BPF_SK_STORAGE_GET_F_CREATE : 0);
 	c->route = ROUTE_UNSEEN;
-	if (look)
-		route_read(look, c, count, first);
+	if (!look)
+		return;
+	h = bpf_sk_storage_get(&command_conns, (void *)sk, 0, 0);
+	route_read(look, c, count, first, h && h->over);
 }
 
 #endif

@@ -329,6 +329,9 @@ struct run_service {
 	uint64_t looked_requests;
 	/* Responses whose end Nagle's algorithm delayed; known at the next request or FIN. */
 	uint64_t nagle_held;
+	/* With --http: connections of HTTP/1 whose clients pipeline, and those whose bytes were not seen or understood. */
+	struct run_number pipelined;
+	struct run_number pipelines_given_up;
 	struct run_http2 http2;
 	struct run_responses responses;
 	struct run_grpc grpc;

@@ -193,6 +193,8 @@ GETTER(ports_used, service->ports.used)
 GETTER(ports_capacity, service->ports.capacity)
 GETTER(retransmits, known(service->retransmits))
 GETTER(tls, known(service->tls))
+GETTER(pipelined, service->pipelined)
+GETTER(pipelines_given_up, service->pipelines_given_up)
 GETTER(http2_connections, service->http2.connections)
 GETTER(http2_streams, service->http2.streams)
 GETTER(http2_reset_by_client, service->http2.reset_by_client)
@@ -240,6 +242,8 @@ static const struct metric service_metrics[] = {
 	{{"sojourn_received_bytes", METRICS_COUNTER, METRICS_BYTES, "Bytes that the server's reads returned."}, get_bytes_in},
 	{{"sojourn_sent_bytes", METRICS_COUNTER, METRICS_BYTES, "Bytes that the server's writes handed to the kernel."}, get_bytes_out},
 	{{"sojourn_tls_connections", METRICS_COUNTER, METRICS_ONE, "Connections that speak TLS."}, get_tls},
+	{{"sojourn_pipelined_connections", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 whose pipelined requests are exchanges of their own (--http)."}, get_pipelined},
+	{{"sojourn_pipelines_given_up", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 where pipelined requests are not looked for (--http)."}, get_pipelines_given_up},
 	{{"sojourn_http2_connections", METRICS_COUNTER, METRICS_ONE, "Connections whose HTTP/2 streams are exchanges (--http)."}, get_http2_connections},
 	{{"sojourn_http2_streams", METRICS_COUNTER, METRICS_ONE, "Streams that clients opened on them."}, get_http2_streams},
 	{{"sojourn_http2_streams_reset_by_client", METRICS_COUNTER, METRICS_ONE, "Open streams that the client reset."}, get_http2_reset_by_client},

@@ -15,6 +15,26 @@ static void add_resets(struct items *items, const char *by, const uint64_t *rese
 				  page_count(resets[i], text));
 }
 
+void report_pipelines(const struct page *page, const struct run_service *service)
+{
+	uint64_t followed = service->pipelined.value, given_up = service->pipelines_given_up.value;
+	char text[SHORT_TEXT];
+	struct items items;
+
+	if (!followed && !given_up)
+		return;
+	items = items_begin(page, "pipelined", LABEL_COLUMNS);
+	if (followed)
+		items_add(&items, "on %s connections, each request an exchange",
+			  page_count(followed, text));
+	if (given_up)
+		items_add(&items,
+			  "not looked for on %s connections, whose bytes were not seen or not "
+			  "understood",
+			  page_count(given_up, text));
+	items_end(&items);
+}
+
 void report_http2(const struct page *page, const struct run_service *service)
 {
 	const struct run_http2 *http2 = &service->http2;

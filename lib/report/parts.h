@@ -37,6 +37,8 @@ void report_beside(const struct page *page, const struct run_service *service);
 void report_details(const struct page *page, const struct run *run,
 		    const struct run_service *service);
 
+/* http.c: connections of HTTP/1 with pipelined requests, if there are any. */
+void report_pipelines(const struct page *page, const struct run_service *service);
 /* http.c: HTTP/2 streams, if they are exchanges. */
 void report_http2(const struct page *page, const struct run_service *service);
 /* http.c: responses by status. */

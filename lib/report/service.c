@@ -637,6 +637,7 @@ void report_details(const struct page *page, const struct run *run,
 		    const struct run_service *service)
 {
 	if (!page->verbose) {
+		report_pipelines(page, service);
 		report_http2(page, service);
 		if (!page->tight)
 			report_windows(page, &service->http2);
@@ -649,6 +650,7 @@ void report_details(const struct page *page, const struct run *run,
 	report_where(page, service);
 	report_unasked(page, service);
 	report_connections(page, service);
+	report_pipelines(page, service);
 	report_http2(page, service);
 	report_windows(page, &service->http2);
 	report_statuses(page, service);

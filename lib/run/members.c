@@ -236,6 +236,8 @@ static const struct run_member service_table[] = {
 	{MEMBER(struct run_service, U64, looked), .counts = true, .optional = true},
 	{MEMBER(struct run_service, U64, looked_requests), .counts = true, .optional = true},
 	{MEMBER(struct run_service, U64, nagle_held), .counts = true, .optional = true},
+	GROWING(struct run_service, pipelined),
+	GROWING(struct run_service, pipelines_given_up),
 	{MEMBER(struct run_service, OBJECT, http2), .members = &http2_members, .optional = true},
 	{MEMBER(struct run_service, OBJECT, responses), .members = &responses_members, .sparse = true},
 	{MEMBER(struct run_service, OBJECT, grpc), .members = &grpc_members, .sparse = true},

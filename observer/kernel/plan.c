@@ -223,7 +223,7 @@ static bool usable(const struct candidate *candidate, const struct plan_wish *wi
 	case USE_HTTP:
 		return wish->http;
 	case USE_COMMANDS:
-		return wish->commands;
+		return wish->commands || wish->http;
 	case USE_TLS:
 		return wish->tls;
 	case USE_UDP:

@@ -87,8 +87,9 @@ uint64_t source_slots_unanswered(const struct loader *loader, const struct servi
 	return sum;
 }
 
-static void read_http2(const struct loader *loader, uint32_t index, struct run_http2 *http2)
+static void read_http2(const struct loader *loader, uint32_t index, struct run_service *service)
 {
+	struct run_http2 *http2 = &service->http2;
 	const struct {
 		struct run_number *number;
 		enum counter counter;
@@ -105,6 +106,8 @@ static void read_http2(const struct loader *loader, uint32_t index, struct run_h
 		{&http2->picked_up, COUNTER_HTTP2_PICKED_UP},
 		{&http2->earlier, COUNTER_STREAMS_EARLIER},
 		{&http2->perhaps_grpc, COUNTER_GRPC_UNSURE},
+		{&service->pipelined, COUNTER_PIPELINED},
+		{&service->pipelines_given_up, COUNTER_PIPELINES_GIVEN_UP},
 	};
 
 	for (size_t i = 0; loader_config(loader)->http && i < ARRAY_SIZE(counts); i++)
@@ -140,7 +143,7 @@ static void read_counters(const struct loader *loader, uint32_t index, struct ru
 	service->looked = counter_sum(loader, index, COUNTER_LOOKED);
 	service->looked_requests = counter_sum(loader, index, COUNTER_LOOKED_REQUESTS);
 	service->nagle_held = counter_sum(loader, index, COUNTER_NAGLE_HELD);
-	read_http2(loader, index, &service->http2);
+	read_http2(loader, index, service);
 	for (enum run_loss loss = 0; loss < RUN_LOSS_COUNT; loss++)
 		service->losses[loss] = counter_sum(loader, index, loss_counters[loss]);
 	for (enum run_close close = 0; close < RUN_CLOSE_COUNT; close++)

@@ -284,6 +284,14 @@ static const struct {
 	     "\x00\x00\x09\x00\x09\x00\x00\x00\x01" "\x02" "\x00\x00\x00\x01" "c\x00" "\x00\x00"),
 	SEED("http2_streams", "\x20HTTP/1.1 400 Bad Request\r\n\r\n"), SEED("http2_streams", "\x01\x00\x40\x01\x00\x00\x00\x00\x00\x01"),
 
+	/* Bits and the length of pieces, then messages. */
+	SEED("http1", "\x20GET / HTTP/1.1\r\nHost: a\r\nA: b\r\n\r\nGET /b HTTP/1.1\r\n\r\n"),
+	SEED("http1", "\x3cPOST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhelloHEAD /b HTTP/1.0\r\n\r\nCONNECT a HTTP/1.1\r\n"),
+	SEED("http1", "\x0cPUT / HTTP/1.1\nTransfer-Encoding: gzip, chunked\n\n1a;b\nabcdefghijklmnopqrstuvwxyz\r\n0\r\nA: b\r\n\r\nGET"),
+	SEED("http1", "\x11HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.0 204 No Content\r\n\r\n"),
+	SEED("http1", "\x1dHTTP/1.1 404\r\ntransfer-encoding: Chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nHTTP/1.1 304 Not\r\n\r\nHTTP/1.1 200 OK\r\n\r\nall"),
+	SEED("http1", "\x0bHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nHTTP/1.1 101 Switching\r\nUpgrade: a\r\n\r\n\x81\x01"),
+
 	/* The length of parts, then the length of a header block and its bytes. */
 	SEED("postgres", "\x05" "\0\0\0\x08\x04\xd2\x16\x2f" "\0\0\0\x11\0\3\0\0user\0me\0\0" "p\0\0\0\x08pass" "Q\0\0\0\x06a\0"),
 	SEED("postgres", "\x0b" "P\0\0\0\x08\0\0\0\0" "B\0\0\0\4" "H\0\0\0\4" "S\0\0\0\4" "c\0\0\0\4" "X\0\0\0\4"),

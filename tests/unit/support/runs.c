@@ -237,6 +237,8 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	service->looked = next(sequence);
 	service->looked_requests = next(sequence);
 	service->nagle_held = next(sequence);
+	set_number(&service->pipelined, sequence);
+	set_number(&service->pipelines_given_up, sequence);
 	fill_http2(&service->http2, sequence);
 	service->responses.count = next(sequence);
 	set_counters(service->responses.status, RUN_STATUS_CLASSES, sequence);

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Finds where messages of HTTP/1 begin and end (RFC 9112). A head ends with an empty line. A body ends by
+ * Content-Length, with its last chunk, or with the connection. A response also depends on its request: one to HEAD has no body, and after
+ * CONNECT a tunnel follows. Neighbours: command.h, request.h (the path of a request), tcp/pipeline.h.
+ *
+ * The same source runs in the kernel and in its unit test.
+ */
+#ifndef BPF_PROTOCOL_HTTP1_H
+#define BPF_PROTOCOL_HTTP1_H
+
+#include "command.h"
+#include "status.h"
+
+enum http1_stage {
+	HTTP1_START, /* the first byte of a message */
+	HTTP1_METHOD,
+	HTTP1_TARGET, /* the rest of a request's line */
+	HTTP1_STATUS, /* a response's line up to its status */
+	HTTP1_REASON, /* the byte after it */
+	HTTP1_NAME,   /* of a field, or the empty line */
+	HTTP1_LENGTH_VALUE,
+	HTTP1_CODING_VALUE,
+	HTTP1_LINE,  /* the rest of a line that says nothing */
+	HTTP1_CLOSE, /* the end of the empty line */
+	HTTP1_SIZE,  /* of a chunk */
+	HTTP1_SIZE_LINE,
+	HTTP1_DATA_CLOSE, /* the end of the line after a chunk */
+	/* From here on: s->skip bytes, which may be unseen, and http1_settle() after them. */
+	HTTP1_BODY,
+	HTTP1_DATA,    /* of a chunk */
+	HTTP1_FOREVER, /* the body ends with the connection */
+};
+
+/* Of struct command_side.type: the message under way, or the latest one. */
+enum http1_type {
+	HTTP1_IS_HEAD = 1 << 0, /* the method; of a response: that of its request */
+	HTTP1_IS_CONNECT = 1 << 1,
+	HTTP1_HAS_LENGTH = 1 << 2,
+	HTTP1_HAS_CODING = 1 << 3,
+	HTTP1_IS_CHUNKED = 1 << 4, /* of which chunked is the last one */
+	HTTP1_TRAILS = 1 << 5,	   /* the last chunk has come */
+};
+
+#define HTTP1_LENGTH_DIGITS 18
+#define HTTP1_SIZE_DIGITS   15
+
+/* Of the start line's latest bytes, the last one lowest: "TTP/1.1", and "HTTP/1.1". */
+#define HTTP1_VERSION_BYTES 0x00ffffffffffffffULL
+#define HTTP1_VERSION	    0x005454502f312e31ULL
+#define HTTP1_VERSION_FULL  0x485454502f312e31ULL
+
+/* The bytes of "HTTP/1.1 200". */
+#define HTTP1_VERSION_LENGTH 8
+#define HTTP1_STATUS_LENGTH  12
+
+#define HTTP1_INLINE static inline __attribute__((always_inline))
+
+/* Return whether the name under way is @text of @length capitals, which are known when this is compiled. */
+HTTP1_INLINE int http1_is_named(const struct command_side *s, const char *text, __u32 length)
+{
+	__u32 differs = s->have ^ length;
+
+#ifdef __bpf__
+#pragma clang loop unroll(full)
+#endif
+	for (__u32 i = 0; i < length; i++)
+		differs |= s->name.text[i] ^ (__u8)text[i];
+	return !differs;
+}
+
+#define HTTP1_IS_NAMED(s, text) http1_is_named(s, text, sizeof(text) - 1)
+
+HTTP1_INLINE int http1_over(struct command_side *s)
+{
+	s->stage = HTTP1_START;
+	s->left = 0;
+	return COMMAND_ENDS;
+}
+
+/* The bytes to skip are over. Skip more of them, or return COMMAND_ENDS if they were the last ones of the message. */
+HTTP1_INLINE int http1_settle(struct command_side *s)
+{
+	__u64 more = s->stage == HTTP1_FOREVER ? ~0U : s->body;
+
+	if (more > ~0U)
+		more = ~0U;
+	s->skip = (__u32)more;
+	if (s->stage == HTTP1_FOREVER)
+		return 0;
+	s->body -= more;
+	if (more)
+		return 0;
+	if (s->stage == HTTP1_BODY)
+		return http1_over(s);
+	s->stage = HTTP1_DATA_CLOSE;
+	return 0;
+}
+
+HTTP1_INLINE int http1_body(struct command_side *s, __u8 stage)
+{
+	s->stage = stage;
+	return http1_settle(s);
+}
+
+HTTP1_INLINE void http1_chunk(struct command_side *s)
+{
+	s->stage = HTTP1_SIZE;
+	s->body = 0;
+	s->digits = 0;
+}
+
+/* ---- fields ---- */
+
+HTTP1_INLINE void http1_field(struct command_side *s)
+{
+	s->stage = HTTP1_NAME;
+	s->have = 0;
+}
+
+/* The first byte of a line after the first one. Only names that may be one of two are gathered. */
+HTTP1_INLINE int http1_line_begins(struct command_side *s, __u8 byte)
+{
+	__u8 letter = byte | 0x20;
+
+	if (byte == '\r') {
+		s->stage = HTTP1_CLOSE;
+	} else if ((letter != 'c' && letter != 't') || s->type & HTTP1_TRAILS) {
+		s->stage = HTTP1_LINE;
+	} else {
+		command_letter(s, byte);
+	}
+	return 0;
+}
+
+HTTP1_INLINE int http1_named(struct command_side *s)
+{
+	s->stage = HTTP1_LINE;
+	if (HTTP1_IS_NAMED(s, "CONTENT-LENGTH")) {
+		if (s->type & HTTP1_HAS_LENGTH)
+			return COMMAND_WRONG;
+		s->type |= HTTP1_HAS_LENGTH;
+		s->stage = HTTP1_LENGTH_VALUE;
+		s->body = 0;
+		s->digits = 0;
+		s->negative = 0;
+	} else if (HTTP1_IS_NAMED(s, "TRANSFER-ENCODING")) {
+		s->type |= HTTP1_HAS_CODING;
+		s->stage = HTTP1_CODING_VALUE;
+		s->have = 0;
+	}
+	return 0;
+}
+
+HTTP1_INLINE int http1_name(struct command_side *s, __u8 byte)
+{
+	if (!s->have)
+		return http1_line_begins(s, byte);
+	if (byte == ':')
+		return http1_named(s);
+	return command_letter(s, byte) ? 0 : COMMAND_WRONG;
+}
+
+/* s->negative: spaces have come after the digits. */
+HTTP1_INLINE int http1_length(struct command_side *s, __u8 byte)
+{
+	if (byte == ' ' || byte == '\t' || byte == '\r') {
+		s->negative = !!s->digits;
+		return 0;
+	}
+	if (byte == '\n' && s->digits) {
+		http1_field(s);
+		return 0;
+	}
+	if (!command_is_digit(byte) || s->negative || s->digits >= HTTP1_LENGTH_DIGITS)
+		return COMMAND_WRONG;
+	s->body = 10 * s->body + byte - '0';
+	s->digits++;
+	return 0;
+}
+
+/* The last coding decides. */
+HTTP1_INLINE int http1_coding(struct command_side *s, __u8 byte)
+{
+	if (byte == ' ' || byte == '\t' || byte == '\r')
+		return 0;
+	if (byte != '\n' && byte != ',')
+		return command_letter(s, byte) ? 0 : COMMAND_WRONG;
+	s->type &= ~HTTP1_IS_CHUNKED;
+	if (HTTP1_IS_NAMED(s, "CHUNKED"))
+		s->type |= HTTP1_IS_CHUNKED;
+	s->have = 0;
+	if (byte == '\n')
+		http1_field(s);
+	return 0;
+}
+
+/* ---- chunks ---- */
+
+HTTP1_INLINE int http1_size_over(struct command_side *s)
+{
+	if (s->body)
+		return http1_body(s, HTTP1_DATA);
+	s->type |= HTTP1_TRAILS;
+	http1_field(s);
+	return 0;
+}
+
+HTTP1_INLINE int http1_size(struct command_side *s, __u8 byte)
+{
+	__u8 letter = byte | 0x20;
+
+	if (byte == '\n' && s->digits)
+		return http1_size_over(s);
+	if (s->digits && (byte == ';' || byte == ' ' || byte == '\t' || byte == '\r')) {
+		s->stage = HTTP1_SIZE_LINE;
+		return 0;
+	}
+	if (s->digits >= HTTP1_SIZE_DIGITS)
+		return COMMAND_WRONG;
+	s->digits++;
+	if (command_is_digit(byte))
+		s->body = s->body << 4 | (byte - '0');
+	else if (letter >= 'a' && letter <= 'f')
+		s->body = s->body << 4 | (letter - 'a' + 10);
+	else
+		return COMMAND_WRONG;
+	return 0;
+}
+
+/* A byte of what requests and responses have alike. COMMAND_ENDS: the head is over, or with HTTP1_TRAILS the message. */
+HTTP1_INLINE int http1_common(struct command_side *s, __u8 byte)
+{
+	switch (s->stage) {
+	case HTTP1_NAME:
+		return byte == '\n' && !s->have ? COMMAND_ENDS : http1_name(s, byte);
+	case HTTP1_LENGTH_VALUE:
+		return http1_length(s, byte);
+	case HTTP1_CODING_VALUE:
+		return http1_coding(s, byte);
+	case HTTP1_LINE:
+		if (byte == '\n')
+			http1_field(s);
+		return 0;
+	case HTTP1_CLOSE:
+		return byte == '\n' ? COMMAND_ENDS : COMMAND_WRONG;
+	case HTTP1_SIZE:
+		return http1_size(s, byte);
+	case HTTP1_SIZE_LINE:
+		return byte == '\n' ? http1_size_over(s) : 0;
+	case HTTP1_DATA_CLOSE:
+		if (byte == '\n')
+			http1_chunk(s);
+		return byte == '\n' || byte == '\r' ? 0 : COMMAND_WRONG;
+	default:
+		return COMMAND_WRONG;
+	}
+}
+
+/*
+ * Return whether the next 8 bytes, the first one lowest, say nothing, and take them. Most of a head's bytes
+ * are such.
+ */
+HTTP1_INLINE int http1_pass(struct command_side *s, __u64 bytes)
+{
+	__u64 newline = bytes ^ 0x0a0a0a0a0a0a0a0aULL;
+
+	if ((s->stage != HTTP1_LINE && s->stage != HTTP1_TARGET) ||
+	    (newline - 0x0101010101010101ULL) & ~newline & 0x8080808080808080ULL)
+		return 0;
+	if (s->stage == HTTP1_TARGET)
+		s->body = __builtin_bswap64(bytes);
+	return 1;
+}
+
+#define HTTP1_HEAD_END 0x0a0d0a0dU /* "\r\n\r\n", the first byte lowest */
+
+/*
+ * Return the sum of @empty and the ends of empty lines in the next 8 bytes, the first one lowest, each counted in its byte.
+ * A line of one byte counts as empty, too. *newlines: 0x80 for each of the 8 bytes before that is a newline, and of these
+ * afterwards.
+ */
+HTTP1_INLINE __u64 http1_empty_lines(__u64 empty, __u64 *newlines, __u64 bytes)
+{
+	const __u64 low = 0x7f7f7f7f7f7f7f7fULL;
+	__u64 differs = bytes ^ 0x0a0a0a0a0a0a0a0aULL, before = *newlines;
+	__u64 now = ~(((differs & low) + low) | differs | low);
+
+	*newlines = now;
+	return empty + ((now & (now << 8 | before >> 56 | now << 16 | before >> 48)) >> 7);
+}
+
+/* ---- requests ---- */
+
+HTTP1_INLINE int http1_method(struct command_side *s, __u8 byte)
+{
+	__u8 letter = byte | 0x20;
+
+	if (byte == ' ') {
+		s->type = HTTP1_IS_NAMED(s, "HEAD")	 ? HTTP1_IS_HEAD
+			  : HTTP1_IS_NAMED(s, "CONNECT") ? HTTP1_IS_CONNECT
+							 : 0;
+		s->stage = HTTP1_TARGET;
+		s->body = 0;
+		return 0;
+	}
+	if (((letter < 'a' || letter > 'z') && byte != '-' && byte != '_') ||
+	    s->have >= COMMAND_NAME)
+		return COMMAND_WRONG;
+	command_letter(s, byte);
+	return 0;
+}
+
+HTTP1_INLINE int http1_request_begins(struct command_side *s, __u8 byte)
+{
+	int said;
+
+	/* Servers skip empty lines before a request (RFC 9112, 2.2). */
+	if (byte == '\r' || byte == '\n')
+		return 0;
+	s->have = 0;
+	s->left = 1;
+	s->stage = HTTP1_METHOD;
+	said = byte == ' ' ? COMMAND_WRONG : http1_method(s, byte);
+	return said ? said : COMMAND_BEGINS;
+}
+
+HTTP1_INLINE int http1_target(struct command_side *s, __u8 byte)
+{
+	__u64 line = s->body;
+
+	if (byte != '\n') {
+		s->body = line << 8 | byte;
+		return 0;
+	}
+	if ((line & 0xff) == '\r')
+		line >>= 8;
+	s->body = 0;
+	http1_field(s);
+	return ((line & HTTP1_VERSION_BYTES) | 1) == HTTP1_VERSION ? 0 : COMMAND_WRONG;
+}
+
+/* A request's body has a known end (RFC 9112, 6.3). */
+HTTP1_INLINE int http1_request_head(struct command_side *s)
+{
+	if (s->type & HTTP1_TRAILS)
+		return http1_over(s);
+	if (s->type & HTTP1_HAS_CODING) {
+		http1_chunk(s);
+		return s->type & HTTP1_IS_CHUNKED ? 0 : COMMAND_WRONG;
+	}
+	return s->type & HTTP1_HAS_LENGTH ? http1_body(s, HTTP1_BODY) : http1_over(s);
+}
+
+/* Take the next byte of a client. Return enum command_said. */
+HTTP1_INLINE int http1_request(struct command_side *s, __u8 byte)
+{
+	int said;
+
+	switch (s->stage) {
+	case HTTP1_START:
+		return http1_request_begins(s, byte);
+	case HTTP1_METHOD:
+		return http1_method(s, byte);
+	case HTTP1_TARGET:
+		return http1_target(s, byte);
+	}
+	said = http1_common(s, byte);
+	return said == COMMAND_ENDS ? http1_request_head(s) : said;
+}
+
+/* ---- responses ---- */
+
+/* A byte of "HTTP/1.1 200". s->have: bytes so far; s->number: the status. */
+HTTP1_INLINE int http1_status(struct command_side *s, __u8 byte)
+{
+	s->have++;
+	if (s->have <= HTTP1_VERSION_LENGTH) {
+		s->body = s->body << 8 | byte;
+		return s->have < HTTP1_VERSION_LENGTH || (s->body | 1) == HTTP1_VERSION_FULL
+			       ? 0
+			       : COMMAND_WRONG;
+	}
+	if (s->have == HTTP1_VERSION_LENGTH + 1)
+		return byte == ' ' ? 0 : COMMAND_WRONG;
+	s->number = 10 * s->number + byte - '0';
+	if (!command_is_digit(byte))
+		return COMMAND_WRONG;
+	if (s->have < HTTP1_STATUS_LENGTH)
+		return 0;
+	s->stage = HTTP1_REASON;
+	if (s->number < 100 || s->number > 599)
+		return COMMAND_WRONG;
+	if (status_is_interim(s->number))
+		return 0;
+	s->left = 1;
+	return COMMAND_BEGINS;
+}
+
+HTTP1_INLINE int http1_response_begins(struct command_side *s, __u8 byte)
+{
+	s->stage = HTTP1_STATUS;
+	s->type = 0;
+	s->have = 0;
+	s->number = 0;
+	s->body = 0;
+	return byte == 'H' ? http1_status(s, byte) : COMMAND_WRONG;
+}
+
+HTTP1_INLINE int http1_reason(struct command_side *s, __u8 byte)
+{
+	if (byte == '\n')
+		http1_field(s);
+	else
+		s->stage = HTTP1_LINE;
+	return byte == ' ' || byte == '\r' || byte == '\n' ? 0 : COMMAND_WRONG;
+}
+
+HTTP1_INLINE int http1_response_head(struct command_side *s)
+{
+	if (s->type & HTTP1_TRAILS)
+		return http1_over(s);
+	if (status_is_interim(s->number)) {
+		s->stage = HTTP1_START;
+		return 0;
+	}
+	if (s->number == STATUS_UPGRADE || (s->type & HTTP1_IS_CONNECT && s->number / 100 == 2))
+		return http1_over(s) | COMMAND_UPGRADES;
+	if (s->type & HTTP1_IS_HEAD || s->number == 204 || s->number == 304)
+		return http1_over(s);
+	if (s->type & HTTP1_IS_CHUNKED) {
+		http1_chunk(s);
+		return 0;
+	}
+	if (s->type & HTTP1_HAS_CODING || !(s->type & HTTP1_HAS_LENGTH))
+		return http1_body(s, HTTP1_FOREVER);
+	return http1_body(s, HTTP1_BODY);
+}
+
+/*
+ * Take the next byte of a server. Return enum command_said. COMMAND_BEGINS comes with the last byte of a final
+ * status, of HTTP1_STATUS_LENGTH. Then the caller sets the type's first two bits to those of the request.
+ */
+HTTP1_INLINE int http1_response(struct command_side *s, __u8 byte)
+{
+	int said;
+
+	switch (s->stage) {
+	case HTTP1_START:
+		return http1_response_begins(s, byte);
+	case HTTP1_STATUS:
+		return http1_status(s, byte);
+	case HTTP1_REASON:
+		return http1_reason(s, byte);
+	}
+	said = http1_common(s, byte);
+	return said == COMMAND_ENDS ? http1_response_head(s) : said;
+}
+
+#endif

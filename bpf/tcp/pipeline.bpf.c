@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Looks for pipelined requests of HTTP/1, and follows them. See pipeline.h. */
+#define WALK_CALLS
+
+#include "pipeline.h"
+
+#include "command_walk.h"
+
+struct pipeline_call {
+	struct command_conn *h;
+	struct conn *c;
+	__u64 over;  /* why the connection is given up */
+	__u32 begun; /* requests, of a look */
+	__u32 said;  /* enum pipeline, of a look */
+};
+
+#define PIPELINE_PASS 8
+
+/* Pass bytes of a head that say nothing. Return whether there were any. */
+static __always_inline bool pipeline_pass(struct command_conn *h, struct command_side *s)
+{
+	__u64 at = h->at;
+
+	if (at + PIPELINE_PASS > h->have)
+		return false;
+	barrier_var(at); /* or the verifier does not see its bound */
+	if (at > COMMANDS_CHUNK - PIPELINE_PASS || !http1_pass(s, *(__u64 *)(h->chunk + at)))
+		return false;
+	h->at = at + PIPELINE_PASS;
+	return true;
+}
+
+/* Go on to the next byte that says something. Return whether this step has one; *ret_last: it is the last step. */
+static __always_inline bool pipeline_moves(struct command_conn *h, struct command_side *s,
+					   bool passes, long *ret_last)
+{
+	*ret_last = 0;
+	if (h->at >= h->have) {
+		*ret_last = !command_fill(h, s);
+		return false;
+	}
+	if (s->skip && command_skip(h, s))
+		return false;
+	return !passes || !pipeline_pass(h, s);
+}
+
+static __always_inline __u8 pipeline_byte(struct command_conn *h)
+{
+	__u32 at = h->at;
+
+	h->at = at + 1;
+	return h->chunk[at & (COMMANDS_CHUNK - 1)];
+}
+
+/* ---- the look ---- */
+
+/* Words of a read in which empty lines are counted. */
+struct pipeline_scan {
+	struct command_conn *look;
+	__u64 empty, newlines; /* see http1_empty_lines() */
+};
+
+static long scan_step(__u32 i, struct pipeline_scan *scan)
+{
+	__u64 *words;
+	__u64 empty = scan->empty, newlines = scan->newlines;
+	__u64 at = i;
+
+	barrier_var(at); /* or the verifier does not see its bound */
+	at = (at & (PIPELINE_TEXT / (8 * PIPELINE_GROUP) - 1)) * PIPELINE_GROUP;
+	words = &scan->look->text[at];
+#pragma clang loop unroll(full)
+	for (int k = 0; k < PIPELINE_GROUP; k++) {
+		empty = http1_empty_lines(empty, &newlines, words[k]);
+		words[k] =
+			0; /* no text is kept, and the next one's last step has nothing after it */
+	}
+	scan->empty = empty;
+	scan->newlines = newlines;
+	return 0;
+}
+
+/*
+ * Most reads are one GET, whose head ends with the read and has no other empty line. That shows without
+ * a look at its fields: a body of its own would come with a later read, which then is not understood.
+ */
+__noinline int pipeline_is_single(struct command_conn *look, __u32 count)
+{
+	struct pipeline_scan scan = {.look = look};
+	__u64 empty = 0, size = count;
+	__u32 end;
+	__u8 *text, first;
+
+	if (!look)
+		return 0;
+	bytes_begin(&look->bytes, count);
+	if (!bytes_more(&look->bytes) || look->bytes.left < size)
+		return 0;
+	barrier_var(size); /* or the verifier does not see its bounds */
+	if (size < sizeof(end) || size > PIPELINE_TEXT)
+		return 0;
+	if (bpf_probe_read_user(look->text, size, (void *)look->bytes.at))
+		return 0;
+	text = (__u8 *)look->text;
+	first = text[0];
+	end = *(__u32 *)(text + size - sizeof(end));
+	bpf_loop((size + 8 * PIPELINE_GROUP - 1) / (8 * PIPELINE_GROUP), scan_step, &scan, 0);
+#pragma clang loop unroll(full)
+	for (int k = 0; k < 64; k += 8)
+		empty += scan.empty >> k & 0xff;
+	return empty == 1 && first == 'G' && end == HTTP1_HEAD_END;
+}
+
+static long look_step(__u32 i, struct pipeline_call *call)
+{
+	struct command_conn *h = call->h;
+	struct command_side *s = &h->in;
+	long last;
+	int said;
+
+	if (s->stage >= HTTP1_BODY && !s->skip) {
+		http1_settle(s);
+		return 0;
+	}
+	if (!pipeline_moves(h, s, true, &last))
+		return last;
+	said = http1_request(s, pipeline_byte(h));
+	if (said & COMMAND_BEGINS && call->begun++)
+		call->said = PIPELINE_MORE;
+	if (said & COMMAND_WRONG)
+		call->said = PIPELINE_WRONG;
+	/* A first line shows that it is a request, not the body of one whose head has no length. */
+	return call->said == PIPELINE_WRONG ||
+	       (call->said == PIPELINE_MORE && s->stage == HTTP1_NAME);
+}
+
+__noinline int pipeline_look(struct command_conn *h, __u32 count, __u32 skip, int first)
+{
+	struct pipeline_call call = {.h = h, .begun = !first, .said = PIPELINE_ONE};
+
+	if (!h)
+		return PIPELINE_ONE;
+	/* After an early response the rest of its request is no exchange. */
+	if (first && h->in.stage != HTTP1_START)
+		return PIPELINE_WRONG;
+	h->out = h->in;
+	if (first)
+		h->in.skip = skip;
+	h->rest = count;
+	h->have = h->at = 0;
+	bytes_begin(&h->bytes, count);
+	bpf_loop(COMMANDS_STEPS, look_step, &call, 0);
+	__builtin_memset(h->chunk, 0, sizeof(h->chunk)); /* no text is kept */
+	if (call.said == PIPELINE_ONE && !command_all_seen(h))
+		call.said = PIPELINE_UNSEEN;
+	if (call.said == PIPELINE_MORE)
+		h->in = h->out;
+	h->out = (struct command_side){};
+	if (call.said == PIPELINE_ONE &&
+	    (h->in.stage != HTTP1_START || h->in.type & (HTTP1_IS_HEAD | HTTP1_IS_CONNECT)))
+		return PIPELINE_KEPT;
+	return call.said;
+}
+
+/* ---- requests ---- */
+
+__noinline int pipeline_takes(struct command_conn *h, const struct conn *c, __u64 last_read_ns)
+{
+	if (!h || !c)
+		return 0;
+	h->have = h->at = 0;
+	h->open = (struct command_times){
+		.start_ns = c->start_ns,
+		.accept_delay_ns = c->accept_delay_ns,
+		.first_read_ns = c->first_read_ns,
+		.last_read_ns = last_read_ns,
+	};
+	h->open_seq = h->end - c->bytes_in;
+	h->opened = true;
+	h->route = config.route_rows ? c->route : ROUTE_UNSEEN;
+	if (h->in.stage == HTTP1_START)
+		command_queued(h, pipeline_kind(h));
+	return 0;
+}
+
+/* Take the byte before h->at, of a request's first line. */
+__noinline int pipeline_line(struct command_conn *h)
+{
+	if (h)
+		request_byte(&h->line, h->chunk[(h->at - 1) & (COMMANDS_CHUNK - 1)]);
+	return 0;
+}
+
+/* The request under way is complete. Return why the connection is given up; 0: it is not. */
+__noinline int pipeline_asked(struct command_conn *h)
+{
+	if (!h || !h->opened)
+		return 0;
+	h->open.last_read_ns = h->now;
+	command_queued(h, pipeline_kind(h));
+	return h->lost ? ROUTE_PIPELINED + 1 : 0;
+}
+
+static __always_inline void pipeline_asks(struct pipeline_call *call)
+{
+	struct command_conn *h = call->h;
+
+	command_asks(h, call->c);
+	h->line = (struct request_line){};
+	h->route = config.route_rows ? ROUTE_WANTED : ROUTE_UNSEEN;
+}
+
+static long pipeline_in_step(__u32 i, struct pipeline_call *call)
+{
+	struct command_conn *h = call->h;
+	struct command_side *s = &h->in;
+	bool in_line = h->route == ROUTE_WANTED && h->line.stage < REQUEST_OVER;
+	long last;
+	int said;
+
+	if (s->stage >= HTTP1_BODY && !s->skip) {
+		if (http1_settle(s))
+			call->over = pipeline_asked(h);
+		return !!call->over;
+	}
+	if (!pipeline_moves(h, s, !in_line || s->stage != HTTP1_TARGET, &last))
+		return last;
+	said = http1_request(s, pipeline_byte(h));
+	if (said & COMMAND_BEGINS)
+		pipeline_asks(call);
+	if (config.route_rows &&
+	    (said & COMMAND_BEGINS || (in_line && s->stage <= HTTP1_TARGET && s->left)))
+		pipeline_line(h);
+	if (said & COMMAND_ENDS)
+		call->over = pipeline_asked(h);
+	if (said & COMMAND_WRONG)
+		call->over = ROUTE_STRANGE + 1;
+	return !!call->over;
+}
+
+__noinline int pipeline_in(struct command_conn *h, struct conn *c)
+{
+	struct pipeline_call call = {.h = h, .c = c};
+
+	if (!h || !c)
+		return 0;
+	h->have = h->at = 0;
+	bytes_begin(&h->bytes, h->rest);
+	bpf_loop(COMMANDS_STEPS, pipeline_in_step, &call, 0);
+	__builtin_memset(h->chunk, 0, sizeof(h->chunk));
+	if (call.over)
+		return call.over;
+	return command_all_seen(h) ? 0 : ROUTE_UNSEEN + 1;
+}
+
+/* ---- responses ---- */
+
+/* The response that has begun is counted: count its status, too. A caller of both would need more stack. */
+__noinline int pipeline_status(const struct command_conn *h)
+{
+	const struct command_reply *reply;
+
+	if (!h || !h->reply.counts)
+		return 0;
+	reply = &h->reply;
+	status_count(h->service, h->out.number,
+		     reply->times.start_ns ? reply->first_write_ns - reply->times.last_read_ns
+					   : STATUS_UNTIMED);
+	if (config.route_rows && !reply->named)
+		route_uncounted(h->service, reply->row);
+	return 0;
+}
+
+/* Take the next byte of a response. A step that did it itself would need more stack below command_over(). */
+__noinline int pipeline_hears(struct command_conn *h)
+{
+	return h ? http1_response(&h->out, pipeline_byte(h)) : 0;
+}
+
+static long pipeline_out_step(__u32 i, struct pipeline_call *call)
+{
+	struct command_conn *h = call->h;
+	struct command_side *s = &h->out;
+	long last;
+	int said;
+
+	if (s->stage >= HTTP1_BODY && !s->skip) {
+		if (http1_settle(s))
+			call->over = command_over(h);
+		return !!call->over;
+	}
+	if (!pipeline_moves(h, s, true, &last))
+		return last;
+	said = pipeline_hears(h);
+	if (said & COMMAND_BEGINS) {
+		command_answers(h, said);
+		pipeline_status(h);
+	}
+	if (said & COMMAND_ENDS)
+		call->over = command_over(h);
+	if (said & COMMAND_UPGRADES)
+		call->over = COMMAND_UPGRADED;
+	if (said & COMMAND_WRONG)
+		call->over = ROUTE_STRANGE + 1;
+	return !!call->over;
+}
+
+__noinline int pipeline_out(struct command_conn *h, struct conn *c)
+{
+	struct pipeline_call call = {.h = h, .c = c};
+
+	if (!h || !c)
+		return 0;
+	h->have = h->at = 0;
+	bytes_begin(&h->bytes, h->rest);
+	bpf_loop(COMMANDS_STEPS, pipeline_out_step, &call, 0);
+	__builtin_memset(h->chunk, 0, sizeof(h->chunk));
+	if (call.over)
+		h->over = call.over;
+	else if (!command_all_seen(h))
+		h->over = ROUTE_UNSEEN + 1;
+	h->reply.end_seq = command_seq(h);
+	if (!h->over && h->out.left)
+		command_responds(h);
+	return h->over;
+}
+
+__noinline int pipeline_lost(struct command_conn *h, __u32 over)
+{
+	struct service_slot *slot = h ? slot_of(h->service) : NULL;
+
+	if (!slot)
+		return 0;
+	h->over = over;
+	count_atomic(slot, COUNTER_PIPELINES_GIVEN_UP, 1);
+	return 0;
+}
