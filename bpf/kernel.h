@@ -89,6 +89,7 @@ struct sock {
 	struct socket *sk_socket;
 	__u32 sk_ack_backlog;
 	__u32 sk_max_ack_backlog;
+	void *sk_user_data; /* of who else uses the socket, as a sockmap */
 	int sk_err;
 	__u32 sk_userlocks : 4;
 	__u16 sk_protocol;
