@@ -126,6 +126,7 @@ struct minmax {
 struct inet_connection_sock {
 	const void *icsk_ulp_ops; /* set if the kernel handles a protocol above TCP: its TLS */
 	struct {
+		__u8 pending;	/* 0: no acknowledgement waits to be sent */
 		__u32 lrcvtime; /* when data came last, in ticks */
 	} icsk_ack;
 };

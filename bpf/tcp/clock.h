@@ -58,10 +58,11 @@ static __always_inline __u64 clock_written(const struct sock *sk, const struct c
 }
 
 /*
- * Return when a read that has returned had copied its last bytes, or some time between that and its return: a segment
+ * Return when a read that has returned had copied its last bytes. It may be later, but not after the return. A segment
  * that came meanwhile, or that the process had kept waiting, had TCP read the clock again. Kernel TLS and a sockmap's
- * program read from TCP in their own way. The first bytes of a connection may come with its SYN, and TCP reads no clock
- * at their read. So its first read is not timed by TCP, and none whose time would be that of an arrival.
+ * program read from TCP in their own way. If no acknowledgement waits, TCP may have sent one after the copy. On
+ * loopback the client has then taken it within the call. The first bytes of a connection may come with its SYN, and TCP
+ * reads no clock at their read. So its first read is not timed by TCP, and none whose time would be that of an arrival.
  */
 static __always_inline __u64 clock_read(const struct sock *sk, const struct conn *c)
 {
@@ -69,7 +70,8 @@ static __always_inline __u64 clock_read(const struct sock *sk, const struct conn
 
 	if (ns > c->last_read_ns && ns > c->last_write_ns && c->last_read_ns &&
 	    ns > PLAIN(&c->arrival_ns[PLAIN(&c->newest) & 1]) &&
-	    !CLOCK_OF(sk, inet_conn.icsk_ulp_ops) && !sk->sk_user_data)
+	    CLOCK_OF(sk, inet_conn.icsk_ack.pending) && !CLOCK_OF(sk, inet_conn.icsk_ulp_ops) &&
+	    !sk->sk_user_data)
 		return ns;
 	return bpf_ktime_get_ns();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Asks the kernel whether TCP reads its clock at the end of each read. Up to 6.18 tcp_rcv_space_adjust() does; 6.19
- * dropped that (0ae1ac7335ca). No field and no version tells, since fixes are ported back. So we send to ourselves,
+ * dropped that (0ae1ac7335ca). No field and no version distinguishes the two, since fixes are ported back. So we send to ourselves,
  * wait, read, and look whether TCP's time is that of the read.
  */
 #ifndef OBSERVER_KERNEL_READ_CLOCK_H
