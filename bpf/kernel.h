@@ -89,6 +89,7 @@ struct sock {
 	struct socket *sk_socket;
 	__u32 sk_ack_backlog;
 	__u32 sk_max_ack_backlog;
+	void *sk_user_data; /* of who else uses the socket, as a sockmap */
 	int sk_err;
 	__u32 sk_userlocks : 4;
 	__u16 sk_protocol;
@@ -125,6 +126,7 @@ struct minmax {
 struct inet_connection_sock {
 	const void *icsk_ulp_ops; /* set if the kernel handles a protocol above TCP: its TLS */
 	struct {
+		__u8 pending;	/* 0: no acknowledgement waits to be sent */
 		__u32 lrcvtime; /* when data came last, in ticks */
 	} icsk_ack;
 };

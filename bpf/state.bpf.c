@@ -71,6 +71,8 @@ __u32 threads_next = 0;
 __u32 threads_watched = 0;
 __u32 clear_go = 0;
 __u64 sample_threshold = 0;
+__u32 read_clock = 0, read_clock_port = 0;
+__u64 read_clock_ns = 0;
 __u32 sample_flushing = 0;
 __u16 ports_low = 0, ports_high = 0;
 __u64 ports_held[1024] = {};

@@ -408,6 +408,8 @@ extern __u64 epoch;
 extern __u64 epoch_ns;
 /* Exchanges whose hash is below it are sampled: 0 … 2^32, set by user space. */
 extern __u64 sample_threshold;
+/* TCP reads its clock at each read (tcp/clock.h): set by user space, observer/kernel/read_clock.h. */
+extern __u32 read_clock;
 /* One bit per place of `threads`: a thread has it. */
 extern __u64 threads_known[THREAD_PLACES / 64];
 /* The number of threads that have ever got a clock. */

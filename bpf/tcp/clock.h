@@ -6,7 +6,8 @@
  *
  *   arrival   tcp_rcv_established() and tcp_rcv_state_process() begin with it, and announce the segment's data then.
  *   write     tcp_write_xmit() begins with it. If every byte of the write is sent, that was after the copy.
- *   read      no: tcp_rcv_space_adjust() read the clock up to 6.18, and does not any more (0ae1ac7335ca).
+ *   read      tcp_rcv_space_adjust() follows the copy. It read the clock up to 6.18, and does not any more
+ *             (0ae1ac7335ca). User space asks the kernel which holds (observer/kernel/read_clock.h).
  *
  * Everywhere else the time may be that of any earlier segment, so the clock is read. Neighbours: arrival.h,
  * exchange.h.
@@ -54,6 +55,25 @@ static __always_inline __u64 clock_written(const struct sock *sk, const struct c
 	__u64 ns = CLOCK_KEPT && clock_sent(sk) ? CLOCK_OF(sk, tcp_clock_cache) : 0;
 
 	return ns > c->last_read_ns && ns > c->last_write_ns ? ns : bpf_ktime_get_ns();
+}
+
+/*
+ * Return when a read that has returned had copied its last bytes. It may be later, but not after the return. A segment
+ * that came meanwhile, or that the process had kept waiting, had TCP read the clock again. Kernel TLS and a sockmap's
+ * program read from TCP in their own way. If no acknowledgement waits, TCP may have sent one after the copy. On
+ * loopback the client has then taken it within the call. The first bytes of a connection may come with its SYN, and TCP
+ * reads no clock at their read. So its first read is not timed by TCP, and none whose time would be that of an arrival.
+ */
+static __always_inline __u64 clock_read(const struct sock *sk, const struct conn *c)
+{
+	__u64 ns = CLOCK_KEPT && read_clock ? CLOCK_OF(sk, tcp_clock_cache) : 0;
+
+	if (ns > c->last_read_ns && ns > c->last_write_ns && c->last_read_ns &&
+	    ns > PLAIN(&c->arrival_ns[PLAIN(&c->newest) & 1]) &&
+	    CLOCK_OF(sk, inet_conn.icsk_ack.pending) && !CLOCK_OF(sk, inet_conn.icsk_ulp_ops) &&
+	    !sk->sk_user_data)
+		return ns;
+	return bpf_ktime_get_ns();
 }
 
 /* Return the part of the last @ns that was before @written_ns of clock_written(). */

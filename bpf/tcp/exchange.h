@@ -209,7 +209,7 @@ static __always_inline void exchange_read(const struct sock *sk, struct conn *c,
 	if (c->phase == CONN_RESPONDING && !(c->flags & CONN_WRITES_OVER))
 		transmit_end(sk, c);
 	sample_complete(sk, c);
-	r.now = bpf_ktime_get_ns();
+	r.now = clock_read(sk, c);
 	r.slot = slot_of(c->service);
 	if (!r.slot)
 		return;

@@ -16,6 +16,7 @@
 #include "clear.h"
 #include "commands.h"
 #include "maps.h"
+#include "read_clock.h"
 #include "route.h"
 #include "services.h"
 #include "skeleton.h"
@@ -174,8 +175,8 @@ static int loader_init(struct loader *loader, const struct plan *plan,
 	if (r < 0)
 		return r;
 	r = choose(loader->skel, plan);
-	if (!r)
-		r = sojourn_bpf__load(loader->skel);
+	r = r ? r : sojourn_bpf__load(loader->skel);
+	r = r ? r : read_clock_ask(loader->skel);
 	if (r < 0)
 		return r;
 	r = visits_open(&loader->visits, options->netns_fd, options->config.netns,

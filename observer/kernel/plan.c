@@ -25,6 +25,7 @@
 /* Programs that also follow the streams of HTTP/2, and commands. */
 #define ARRIVAL_HTTP "exchange_ready_http"
 #define READ_HTTP    "exchange_recv_http"
+#define READ_CLOCK   "read_clock_look"
 #define WRITE_HTTP   "exchange_send_http"
 
 /* Best first. */
@@ -36,8 +37,8 @@ static const struct candidate candidates[] = {
 	{QUESTION_ARRIVAL, ARRIVAL_HTTP, "tp_btf/sk_data_ready", USE_INSIDE, NULL},
 	{QUESTION_ARRIVAL, ARRIVAL_READY, "tp_btf/sk_data_ready", USE_ALWAYS, NULL},
 	{QUESTION_ARRIVAL, "exchange_segment", "tp_btf/tcp_probe", USE_ALWAYS, NULL},
-	{QUESTION_READ, READ_HTTP, "tp_btf/sock_recv_length", USE_INSIDE, NULL},
-	{QUESTION_READ, "exchange_recv", "tp_btf/sock_recv_length", USE_ALWAYS, NULL},
+	{QUESTION_READ, READ_HTTP, "tp_btf/sock_recv_length", USE_INSIDE, READ_CLOCK},
+	{QUESTION_READ, "exchange_recv", "tp_btf/sock_recv_length", USE_ALWAYS, READ_CLOCK},
 	{QUESTION_READ, "exchange_recvmsg", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
 	{QUESTION_READ, "exchange_recvmsg_nonblock", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
 	{QUESTION_READ, "exchange_recvmsg_plain", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},

@@ -3,14 +3,12 @@
 #include "exchanges.h"
 
 #include <errno.h>
-#include <net/if.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "host/loopback.h"
 #include "sojourn/clock.h"
 #include "spread.h"
 
@@ -34,21 +32,6 @@ struct exchanges {
 	double batches[BATCHES];
 };
 
-/*
- * Our own namespace has no firewall and no other sockets. Without the right to make one the current
- * one is used.
- */
-static int enter_namespace(void)
-{
-	struct ifreq request_up = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-	autoclose int fd = -1;
-
-	if (unshare(CLONE_NEWNET) < 0)
-		return 0;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request_up) < 0 ? -errno : 0;
-}
-
 /* A thread that moves to another CPU leaves its data in the former one's cache. */
 static void stay_here(void)
 {
@@ -62,21 +45,6 @@ static void stay_here(void)
 	}
 }
 
-static int listen_here(struct exchanges *exchanges)
-{
-	socklen_t size = sizeof(exchanges->address);
-
-	exchanges->address =
-		(struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	exchanges->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (exchanges->listener < 0 ||
-	    bind(exchanges->listener, (struct sockaddr *)&exchanges->address, size) < 0 ||
-	    listen(exchanges->listener, 1) < 0 ||
-	    getsockname(exchanges->listener, (struct sockaddr *)&exchanges->address, &size) < 0)
-		return -errno;
-	return 0;
-}
-
 int exchanges_open(struct exchanges **ret_exchanges)
 {
 	CLEANUP(cleanup_exchanges_close)
@@ -86,11 +54,13 @@ int exchanges_open(struct exchanges **ret_exchanges)
 	if (!exchanges)
 		return -ENOMEM;
 	exchanges->listener = exchanges->client = exchanges->server = -1;
-	r = enter_namespace();
-	if (!r)
-		r = listen_here(exchanges);
+	/* Without the right to make a namespace the current one is used. */
+	r = loopback_enter();
+	if (!r || r == -EPERM)
+		r = loopback_listen(&exchanges->address);
 	if (r < 0)
 		return r;
+	exchanges->listener = r;
 	stay_here();
 	*ret_exchanges = TAKE_PTR(exchanges);
 	return 0;
@@ -118,19 +88,8 @@ uint64_t exchanges_count(const struct exchanges *exchanges)
 
 int exchanges_connect(struct exchanges *exchanges)
 {
-	const int yes = 1;
-
-	exchanges->client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (exchanges->client < 0 ||
-	    connect(exchanges->client, (struct sockaddr *)&exchanges->address,
-		    sizeof(exchanges->address)) < 0)
-		return -errno;
-	exchanges->server = accept4(exchanges->listener, NULL, NULL, SOCK_CLOEXEC);
-	if (exchanges->server < 0 ||
-	    setsockopt(exchanges->client, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)) < 0 ||
-	    setsockopt(exchanges->server, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)) < 0)
-		return -errno;
-	return 0;
+	return loopback_connect(exchanges->listener, &exchanges->address, &exchanges->client,
+				&exchanges->server);
 }
 
 /* Loopback has delivered when send() returns; where a softirq is late, the read waits for it. */

@@ -175,9 +175,10 @@ def switch(crowd, mode):
 
 
 def windows(crowd, load, rounds):
-    """Return {mode: [(its window, the mean of its neighbours with nothing attached)]}."""
+    """Return {mode: [(its window, the mean of its neighbours with nothing attached)]}, of rounds that have all modes."""
     found = {mode: [] for mode in (FLOOR, *crowd.members)}
     for _ in range(rounds):
+        one = {}
         switch(crowd, OFF)
         before = load.window()
         for mode in random.sample(list(found), len(found)):
@@ -186,8 +187,10 @@ def windows(crowd, load, rounds):
             switch(crowd, OFF)
             after = load.window()
             if mine and before and after:
-                found[mode].append((mine, tuple(statistics.mean(pair) for pair in zip(before, after))))
+                one[mode] = mine, tuple(statistics.mean(pair) for pair in zip(before, after))
             before = after
+        for mode in found if len(one) == len(found) else ():
+            found[mode].append(one[mode])
     return found
 
 
@@ -218,6 +221,13 @@ def added(pairs, *columns):
     return [sum(mine[column] - base[column] for column in columns) for mine, base in pairs]
 
 
+def print_against_other(found, column):
+    """Print by how much this build adds less than the other, as a median of differences within rounds."""
+    if OTHER in found:
+        less = [other - mine for mine, other in zip(added(found[DEFAULT], column), added(found[OTHER], column))]
+        print(f"  this build adds {confident(less, 0)} ns less than the other")
+
+
 def print_exchange(found):
     base = statistics.median(base[0] for pairs in found.values() for _, base in pairs)
     floor = statistics.median(added(found[FLOOR], 0))
@@ -225,6 +235,7 @@ def print_exchange(found):
     for mode, pairs in found.items():
         alone = [ns - floor / 2 for ns in added(pairs, 0)]
         print(f"  {mode:<15} adds {confident(added(pairs, 0), 0)} ns; client elsewhere {confident(alone, 0)} ns")
+    print_against_other(found, 0)
 
 
 def print_saturated(found):
@@ -235,6 +246,7 @@ def print_saturated(found):
     for mode, pairs in found.items():
         print(f"  {mode:<15} throughput {confident([mine[0] / base[0] for mine, base in pairs])} of not observed; "
               f"adds server {confident(added(pairs, 1), 0)} ns, client {confident(added(pairs, 2), 0)} ns")
+    print_against_other(found, 1)
 
 
 def observed_run(nginx, options, arguments):

@@ -7,6 +7,7 @@ a bound that machine noise does not move.
 import contextlib
 import ctypes
 import socket
+import threading
 import time
 
 import pytest
@@ -88,6 +89,96 @@ def test_what_was_not_announced_has_not_arrived(start):
         pytest.skip("the hook of an older kernel tells of the first byte, whatever SO_RCVLOWAT")
     assert stage(entry, "socket_queue")["count"] == 1
     assert stage(entry, "socket_queue")["max_ns"] <= waited_ns
+
+
+class Marks:
+    """The times right before and right after each call of a server's exchange."""
+
+    def __init__(self):
+        self.at = {}
+
+    def __call__(self, name, call, *arguments):
+        before_ns = time.monotonic_ns()
+        result = call(*arguments)
+        self.at[name] = before_ns, time.monotonic_ns()
+        return result
+
+    def bounds(self, begin, end):
+        """Return the least and the longest time from an event within one call to an event within another."""
+        return self.at[end][0] - self.at[begin][1], self.at[end][1] - self.at[begin][0]
+
+
+PAUSE = 0.003  # seconds
+
+
+def read_late(mark, client, server):
+    mark("sent", client.sendall, b"request\n")
+    time.sleep(PAUSE)
+    mark("first", server.recv, 100)
+    mark.at["last"] = mark.at["first"]
+
+
+def read_twice(mark, client, server):
+    mark("sent", client.sendall, b"request\n")
+    time.sleep(PAUSE)
+    mark("first", server.recv, 3)
+    time.sleep(PAUSE)
+    mark("last", server.recv, 100)
+
+
+def look_first(mark, client, server):
+    """The look copies the bytes as a read does, and takes none."""
+    mark("sent", client.sendall, b"request\n")
+    time.sleep(PAUSE)
+    server.recv(100, socket.MSG_PEEK)
+    time.sleep(PAUSE)
+    mark("first", server.recv, 100)
+    mark.at["last"] = mark.at["first"]
+
+
+def send_twice(mark, client, server):
+    """TCP's time at the read could also be that of the second segment, or of the acknowledgement of a response."""
+    mark("sent", client.sendall, b"req")
+    time.sleep(PAUSE)
+    client.sendall(b"uest\n")
+    time.sleep(PAUSE)
+    mark("first", server.recv, 100)
+    mark.at["last"] = mark.at["first"]
+
+
+def wait_for_it(mark, client, server):
+    """The server waits in its read."""
+    reader = threading.Thread(target=lambda: mark("first", server.recv, 100))
+    reader.start()
+    time.sleep(PAUSE)
+    mark("sent", client.sendall, b"request\n")
+    reader.join()
+    mark.at["first"] = mark.at["sent"][0], mark.at["first"][1]  # not before it was sent
+    mark.at["last"] = mark.at["first"]
+
+
+def test_a_read_is_when_the_server_read(start):
+    """Each stage lies between the bounds that the calls around its ends give."""
+    scene = Scene(start)
+    client, server = scene.connect()
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+    port, marks = client.getsockname()[1], []
+    for request in (read_late, read_twice, look_first, send_twice, wait_for_it) * 4:
+        mark = Marks()
+        request(mark, client, server)
+        time.sleep(PAUSE)
+        mark("wrote", server.sendall, b"done\n")
+        assert client.recv(100) == b"done\n"
+        marks.append(mark)
+    entry = scene.end()
+    stages, found = entry["samples"]["stages"], by_exchange(entry)
+    assert len(found) == len(marks)
+    for index, mark in enumerate(marks):
+        at = found[port, index]
+        for name, begin, end in (("socket_queue", "sent", "first"), ("receive", "first", "last"),
+                                 ("service", "last", "wrote")):
+            least, most = mark.bounds(begin, end) if begin != end and mark.at[begin] != mark.at[end] else (0, 0)
+            assert least <= stages[name][at] <= most, (index, name, least, stages[name][at], most)
 
 
 class Instruction(ctypes.Structure):
