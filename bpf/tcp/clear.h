@@ -204,7 +204,7 @@ struct clear_registers {
 #define CLEAR_THIRD(r)	  ((r)->dx)
 #define CLEAR_FOURTH(r)	  ((r)->cx)
 #define CLEAR_RETURNED(r) ((r)->ax)
-/* Go's ABIInternal (cmd/compile/abi-internal.md): the first arguments and results, and the goroutine. */
+/* Go's ABIInternal, as its compiler's sources document it: the first arguments and results, and the goroutine. */
 #define GO_FIRST(r)	((r)->ax)
 #define GO_SECOND(r)	((r)->bx)
 #define GO_THIRD(r)	((r)->cx)

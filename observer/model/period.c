@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the model keeps of a period; see period.h. */
+/* The state of a period of the model: its base, look and series; see period.h. */
 #include "period.h"
 
 #include <errno.h>

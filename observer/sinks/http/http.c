@@ -101,8 +101,8 @@ static struct MHD_Response *response_of(struct http_reply *reply)
 }
 
 /*
- * What a browser may do with an answer: show it, in no frame of another page. The page itself runs the scripts that have
- * its nonce, and asks nobody else.
+ * A browser shows an answer, in no frame of another page. The page itself runs the scripts that have its nonce, and asks
+ * nobody else.
  */
 #define POLICY "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -295,8 +295,8 @@ static int begin_document(struct sink_http *sink, const struct client *first)
 }
 
 /*
- * Go on with the document that clients wait for, or look at what is running out, one step per run(): other requests are
- * answered in between.
+ * Go on with the document that clients wait for, or look at what is running out. A run() makes one step, so that other
+ * requests are answered in between.
  */
 static void make_documents(struct sink_http *sink)
 {
