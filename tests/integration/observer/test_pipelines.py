@@ -168,7 +168,8 @@ def test_without_pipelining_nothing_is_followed(start):
     with socket.create_connection(("127.0.0.1", nginx.port)) as client:
         for request in ASKED:
             client.sendall(request)
-            time.sleep(0.02)
+            assert client.recv(1 << 20)
+            time.sleep(0.02)  # for the rest of the response
         client.sendall(LAST)
         drain(client)
     entry = assert_as_logged(nginx, observer)
