@@ -364,6 +364,8 @@ HTTP1_INLINE int http1_request(struct command_side *s, __u8 byte)
 		return http1_method(s, byte);
 	case HTTP1_TARGET:
 		return http1_target(s, byte);
+	default:
+		break;
 	}
 	said = http1_common(s, byte);
 	return said == COMMAND_ENDS ? http1_request_head(s) : said;
@@ -452,6 +454,8 @@ HTTP1_INLINE int http1_response(struct command_side *s, __u8 byte)
 		return http1_status(s, byte);
 	case HTTP1_REASON:
 		return http1_reason(s, byte);
+	default:
+		break;
 	}
 	said = http1_common(s, byte);
 	return said == COMMAND_ENDS ? http1_response_head(s) : said;

@@ -19,7 +19,7 @@ static void compare_status(const struct http2_side *s, uint32_t status)
 {
 	size_t begin = (s->flags & HTTP2_PADDED ? 1 : 0) + (s->flags & HTTP2_PRIORITISED ? 5 : 0);
 	size_t seen = http2_seen(s);
-	nghttp2_hd_inflater *inflater;
+	nghttp2_hd_inflater *inflater = NULL;
 	nghttp2_nv field = {0};
 	int flags = 0;
 	char text[16];

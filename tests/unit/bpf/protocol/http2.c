@@ -277,7 +277,7 @@ static void each_frame_of_the_proof_is_checked(void **state)
 		[HTTP2_PRIORITY] = 5, [HTTP2_RST_STREAM] = 4};
 
 	(void)state;
-	for (uint8_t type = 0; type < sizeof(flags); type++) {
+	for (unsigned int type = 0; type < sizeof(flags); type++) {
 		uint32_t stream =
 			type == HTTP2_SETTINGS || type == HTTP2_PING || type == HTTP2_GOAWAY ? 0
 											     : 1;
