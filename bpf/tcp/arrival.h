@@ -16,18 +16,6 @@
 #include "clock.h"
 #include "state.h"
 
-/*
- * Return a field of @sk as a struct tcp_sock. @sk is evaluated before BPF_CORE_READ(), which would look up members of
- * our own structures in the kernel's BTF. A file that knows a cheaper way defines the macro before.
- */
-#ifndef TCP_FIELD
-#define TCP_FIELD(sk, field)                                \
-	({                                                  \
-		const struct tcp_sock *tcp_ = (void *)(sk); \
-		BPF_CORE_READ(tcp_, field);                 \
-	})
-#endif
-
 /* Return whether a process has accepted @sk. Likewise: netns.h has the price of a pointer that is read through @sk. */
 #ifndef ACCEPTED
 #define ACCEPTED(sk) (!!(sk)->sk_socket)

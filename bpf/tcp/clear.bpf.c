@@ -13,8 +13,10 @@
 /* arrival.h: bpf_loop() exists on all kernels with these tracepoints. */
 #define WALK_CALLS
 
+#define TCP_CLOCK
 #include "arrival.h"
 #include "clear.h"
+#include "clock.h"
 #include "route.h"
 #include "sample.h"
 #include "service.h"
@@ -407,17 +409,19 @@ int BPF_PROG(clear_received, struct sock *sk, int ret, int flags)
 
 /*
  * The response has left by now. At the return from the system call its client may already run instead of the thread, which
- * comes to the end of SSL_write() much later.
+ * comes to the end of SSL_write() much later. On loopback the client gets it within the call, so TCP's own time counts.
  */
 SEC("?tp_btf/sock_send_length")
 int BPF_PROG(clear_sent, const struct sock *sk, int ret, int flags)
 {
 	struct clear_call *call;
+	struct conn *c;
 
 	if (ret <= 0 || !port_observed(sk->__sk_common.skc_num))
 		return 0;
 	call = clear_call_now();
-	if (call)
-		call->sent_ns = bpf_ktime_get_ns();
+	c = call ? conn_of(sk) : NULL;
+	if (c)
+		call->sent_ns = clock_written(sk, c);
 	return 0;
 }

@@ -17,6 +17,18 @@
 
 #include "state.h"
 
+/*
+ * Return a field of @sk as a struct tcp_sock. @sk is evaluated before BPF_CORE_READ(), which would look up members of
+ * our own structures in the kernel's BTF. A file that knows a cheaper way defines the macro before.
+ */
+#ifndef TCP_FIELD
+#define TCP_FIELD(sk, field)                                \
+	({                                                  \
+		const struct tcp_sock *tcp_ = (void *)(sk); \
+		BPF_CORE_READ(tcp_, field);                 \
+	})
+#endif
+
 #ifdef TCP_CLOCK
 #define CLOCK_KEPT	   bpf_core_field_exists(((struct tcp_sock *)0)->tcp_clock_cache)
 #define CLOCK_OF(sk, what) TCP_FIELD(sk, what)
