@@ -385,12 +385,12 @@ static int extract_point(struct extract *extract, const struct run_point *point)
 
 static int extract_track(struct extract *extract, const struct track *track)
 {
-	const uint8_t *at = track->bytes + track->begin, *end = track->bytes + track->end;
+	size_t at = track->begin;
 	struct run_point point;
 	int r = extract_point(extract, &track->before);
 
-	while (!r && at < end) {
-		at = decode(at, &point);
+	while (!r && at < track->end) {
+		at = (size_t)(decode(track->bytes + at, &point) - track->bytes);
 		r = extract_point(extract, &point);
 	}
 	return r ? r : extract_point(extract, &track->last);
