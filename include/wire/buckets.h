@@ -23,30 +23,25 @@ _Static_assert(BUCKET_COUNT == 2240, "changing the layout makes stored histogram
 static inline __attribute__((always_inline)) __u32 bucket_log2(__u64 value)
 {
 #ifdef __bpf__
-	/* BPF has no instruction to count leading zeros, and clang's expansion is longer. */
-	__u32 bits = 0;
+	/*
+	 * BPF has no instruction to count leading zeros. Tests of single bits would be branches, which depend on the
+	 * measured time and which the processor guesses wrong. All bits below the highest one are set instead; the
+	 * product's upper 6 bits differ for each of the 64 results (a de Bruijn sequence).
+	 */
+	static const __u8 positions[64] = {
+		0,  47, 1,  56, 48, 27, 2,  60, 57, 49, 41, 37, 28, 16, 3,  61,
+		54, 58, 35, 52, 50, 42, 21, 44, 38, 32, 29, 23, 17, 11, 4,  62,
+		46, 55, 26, 59, 40, 36, 15, 53, 34, 51, 20, 43, 31, 22, 10, 45,
+		25, 39, 14, 33, 19, 30, 9,  24, 13, 18, 8,  12, 7,  6,	5,  63,
+	};
 
-	if (value >> 32) {
-		value >>= 32;
-		bits += 32;
-	}
-	if (value >> 16) {
-		value >>= 16;
-		bits += 16;
-	}
-	if (value >> 8) {
-		value >>= 8;
-		bits += 8;
-	}
-	if (value >> 4) {
-		value >>= 4;
-		bits += 4;
-	}
-	if (value >> 2) {
-		value >>= 2;
-		bits += 2;
-	}
-	return bits + (__u32)(value >> 1);
+	value |= value >> 1;
+	value |= value >> 2;
+	value |= value >> 4;
+	value |= value >> 8;
+	value |= value >> 16;
+	value |= value >> 32;
+	return positions[value * 0x03f79d71b4cb0a89ULL >> 58];
 #else
 	return 63U - (__u32)__builtin_clzll(value);
 #endif
