@@ -24,6 +24,7 @@
 #include "sojourn/join.h"
 #include "sojourn/refuse.h"
 #include "sojourn/units.h"
+#include "transport/loop.h"
 #include "view.h"
 
 #define WATCH_MS 250U /* also the interval of beats to the members */
@@ -562,13 +563,6 @@ static void on_leave(uv_timer_t *timer)
 		member_kill(&fleet->members[i]);
 }
 
-static void close_handle(uv_handle_t *handle, void *unused)
-{
-	(void)unused;
-	if (!uv_is_closing(handle))
-		uv_close(handle, NULL);
-}
-
 static bool has_ended(const struct member *member)
 {
 	return !member->spawned || member->ended;
@@ -594,8 +588,7 @@ void fleet_close(struct fleet *fleet)
 	fleet_view_close(&fleet->view);
 	observers_free(fleet->observers);
 	leave(fleet);
-	uv_walk(&fleet->loop, close_handle, NULL);
-	uv_run(&fleet->loop, UV_RUN_DEFAULT);
+	loop_close_handles(&fleet->loop);
 	uv_loop_close(&fleet->loop);
 	muster_free(fleet->muster);
 	for (uint32_t i = 0; i < fleet->count; i++)

@@ -8,13 +8,11 @@
 #include "lookout.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "channel.h"
-#include "relay.h"
 #include "run/observer.h"
 #include "sight.h"
 #include "sojourn/cleanup.h"
@@ -22,14 +20,13 @@
 #include "sojourn/log.h"
 #include "sojourn/refuse.h"
 #include "sojourn/text.h"
+#include "waiting.h"
 
-#define STEP_MS 500U
 /* As an observer forgets a driver that is silent for so long. */
 #define SILENT_STEPS 120U
-/* After a signal, for the observer to end its phases, and for the last messages. */
+/* After a signal, for the observer to end its phases. */
 #define LEAVE_NS    (2 * NSEC_PER_SEC)
 #define WATCHES_MAX 32U
-#define ASKER_MAX   200
 #define REASON_MAX  512
 #define PART_MAX    ((size_t)256 << 10)
 #define PART_HEAD   1024U
@@ -54,7 +51,7 @@ struct lookout;
 struct watch {
 	struct lookout *lookout;
 	char run[SECRET_LENGTH + 1];
-	char asker[ASKER_MAX];
+	char asker[WAITING_ASKER];
 	unsigned int silent; /* steps */
 	bool leaving;	     /* forget it once the work is done */
 	bool busy;
@@ -72,50 +69,30 @@ struct watch {
 };
 
 struct lookout {
-	const struct agent_options *options;
-	uv_loop_t loop;
-	uv_timer_t timer;
-	uv_signal_t signals[2];
-	struct nats *nats; /* NULL: not connected */
-	bool was_open;
-	char *failed; /* why it ends, or why the last connection did */
-	bool over;
+	struct waiting waiting;
 	_Atomic uint64_t until_ns; /* when all requests to the observer end; 0: never */
-	char agent[SECRET_LENGTH + 1];
-	char name[RELAY_NAME_MAX + 1];
 	struct watch *watches[WATCHES_MAX];
 	size_t count;
 };
 
 /* ---- answers ---- */
 
-static void answer(const struct lookout *lookout, const char *run, json_t *message)
-{
-	char subject[RELAY_SUBJECT];
-
-	snprintf(subject, sizeof(subject), "sojourn.from.%s.%s", run, lookout->agent);
-	if (lookout->nats)
-		relay_send(lookout->nats, subject, message);
-	else
-		json_decref(message);
-}
-
 static void answer_look(const struct watch *watch)
 {
-	const struct lookout *lookout = watch->lookout;
-	const char *name = lookout->name;
+	const struct waiting *waiting = &watch->lookout->waiting;
+	const char *name = waiting->name;
 
 	if (watch->busy)
-		answer(lookout, watch->run,
-		       json_pack("{s:s, s:s}", "type", "looking", "name", name));
+		waiting_answer(waiting, watch->run,
+			       json_pack("{s:s, s:s}", "type", "looking", "name", name));
 	else if (watch->seen)
-		answer(lookout, watch->run,
-		       json_pack("{s:s, s:s, s:I}", "type", "sees", "name", name, "targets",
-				 (json_int_t)watch->seen));
+		waiting_answer(waiting, watch->run,
+			       json_pack("{s:s, s:s, s:I}", "type", "sees", "name", name, "targets",
+					 (json_int_t)watch->seen));
 	else
-		answer(lookout, watch->run,
-		       json_pack("{s:s, s:s, s:s}", "type", "blind", "name", name, "reason",
-				 watch->reason));
+		waiting_answer(waiting, watch->run,
+			       json_pack("{s:s, s:s, s:s}", "type", "blind", "name", name, "reason",
+					 watch->reason));
 }
 
 static void answer_phase(const struct watch *watch)
@@ -126,12 +103,13 @@ static void answer_phase(const struct watch *watch)
 					    [PHASE_FAILED] = "failed"};
 
 	if (watch->busy)
-		answer(watch->lookout, watch->run, json_pack("{s:s}", "type", "working"));
+		waiting_answer(&watch->lookout->waiting, watch->run,
+			       json_pack("{s:s}", "type", "working"));
 	else
-		answer(watch->lookout, watch->run,
-		       json_pack("{s:s, s:I, s:I, s:s}", "type", types[watch->phase], "number",
-				 watch->number, "length", (json_int_t)watch->length, "reason",
-				 watch->reason));
+		waiting_answer(&watch->lookout->waiting, watch->run,
+			       json_pack("{s:s, s:I, s:I, s:s}", "type", types[watch->phase],
+					 "number", watch->number, "length",
+					 (json_int_t)watch->length, "reason", watch->reason));
 }
 
 /* ---- work with the observer, in threads ---- */
@@ -146,7 +124,7 @@ static bool is_over(void *user)
 
 static int open_observer(struct lookout *lookout, struct observer **ret_observer)
 {
-	const struct observer_access *access = &lookout->options->observers;
+	const struct observer_access *access = &lookout->waiting.options->observers;
 	const struct observer_patience patience = {.is_over = is_over, .user = lookout};
 
 	return observer_new(access, access->urls[0], 0, patience, ret_observer);
@@ -271,7 +249,7 @@ static void start_work(struct watch *watch, enum work work)
 	watch->work = work;
 	watch->request.data = watch;
 	watch->busy = true;
-	if (!uv_queue_work(&watch->lookout->loop, &watch->request, on_work, on_worked))
+	if (!uv_queue_work(&watch->lookout->waiting.loop, &watch->request, on_work, on_worked))
 		return;
 	watch->busy = false;
 	set_reason(watch, -ENOMEM, NULL);
@@ -309,15 +287,15 @@ static void forget(struct watch *watch)
 		if (lookout->watches[i] == watch)
 			lookout->watches[i] = lookout->watches[--lookout->count];
 	free_watch(watch);
-	if (lookout->over && !lookout->count)
-		uv_stop(&lookout->loop);
+	waiting_leave(&lookout->waiting);
 }
 
-static void answer_blind(struct lookout *lookout, const char *run, const char *type,
+static void answer_blind(const struct lookout *lookout, const char *run, const char *type,
 			 const char *reason)
 {
-	answer(lookout, run,
-	       json_pack("{s:s, s:s, s:s}", "type", type, "name", lookout->name, "reason", reason));
+	waiting_answer(&lookout->waiting, run,
+		       json_pack("{s:s, s:s, s:s}", "type", type, "name", lookout->waiting.name,
+				 "reason", reason));
 }
 
 static void add_watch(struct lookout *lookout, const char *run, const struct sight *sight,
@@ -332,7 +310,7 @@ static void add_watch(struct lookout *lookout, const char *run, const struct sig
 	watch->lookout = lookout;
 	watch->sight = *sight;
 	snprintf(watch->run, sizeof(watch->run), "%s", run);
-	snprintf(watch->asker, sizeof(watch->asker), "%.*s", ASKER_MAX - 1,
+	snprintf(watch->asker, sizeof(watch->asker), "%.*s", WAITING_ASKER - 1,
 		 asker ? asker : "somebody");
 	text_make_printable(watch->asker, ' ');
 	lookout->watches[lookout->count++] = watch;
@@ -342,8 +320,9 @@ static void add_watch(struct lookout *lookout, const char *run, const struct sig
 
 static void compare(struct lookout *lookout, const char *run, const json_t *message)
 {
-	const struct sight_limits limits = {.allow = lookout->options->ceilings.allow,
-					    .sees = lookout->options->sees};
+	const struct agent_options *options = lookout->waiting.options;
+	const struct sight_limits limits = {.allow = options->ceilings.allow,
+					    .sees = options->sees};
 	const char *place = json_string_value(json_object_get(message, "place"));
 	struct sight sight;
 
@@ -363,7 +342,7 @@ static void take_look(struct lookout *lookout, const json_t *message)
 	const char *run = json_string_value(json_object_get(message, "run"));
 	struct watch *watch = run && relay_is_key(run) ? find_watch(lookout, run) : NULL;
 
-	if (!run || !relay_is_key(run) || lookout->over)
+	if (!run || !relay_is_key(run) || lookout->waiting.over)
 		return;
 	if (!watch) {
 		compare(lookout, run, message);
@@ -401,8 +380,8 @@ static void take_drop(struct watch *watch, json_int_t number)
 
 static void send_part(const struct watch *watch, json_int_t number, json_int_t at)
 {
-	const struct lookout *lookout = watch->lookout;
-	size_t most = nats_payload_max(lookout->nats) - PART_HEAD, left;
+	const struct waiting *waiting = &watch->lookout->waiting;
+	size_t most = nats_payload_max(waiting->nats) - PART_HEAD, left;
 	char subject[RELAY_SUBJECT], head[160];
 
 	if (watch->busy || watch->phase != PHASE_ENDED || number != watch->number || at < 0 ||
@@ -410,13 +389,13 @@ static void send_part(const struct watch *watch, json_int_t number, json_int_t a
 		return;
 	left = watch->length - (size_t)at;
 	most = most < PART_MAX ? most : PART_MAX;
-	snprintf(subject, sizeof(subject), "sojourn.from.%s.%s", watch->run, lookout->agent);
+	waiting_address(waiting, watch->run, subject);
 	snprintf(head, sizeof(head),
 		 "{\"type\":\"part\",\"number\":%" JSON_INTEGER_FORMAT
 		 ",\"at\":%" JSON_INTEGER_FORMAT "}\n",
 		 number, at);
 	/* If it fails, the order comes again. */
-	(void)nats_publish(lookout->nats, subject, head, watch->text + at,
+	(void)nats_publish(waiting->nats, subject, head, watch->text + at,
 			   left < most ? left : most);
 }
 
@@ -456,75 +435,32 @@ static void on_message(void *user, const char *subject, const char *payload, siz
 		answer_blind(lookout, run + 1, "gone", "its agent does not know the run");
 }
 
-/* ---- the connection ---- */
-
-static bool is_final(const struct lookout *lookout, const char *reason)
-{
-	return !lookout->was_open || strstr(reason, "Permissions Violation");
-}
-
-static void note_failure(struct lookout *lookout, const char *reason)
-{
-	bool same = lookout->failed && !strcmp(lookout->failed, reason);
-
-	if (!same && !is_final(lookout, reason))
-		log_warn("%s: %s; trying again", lookout->options->nats.url, reason);
-	free(lookout->failed);
-	lookout->failed = strdup(reason);
-}
+/* ---- events ---- */
 
 /* Phases go on without the connection, which may be there again when they end. */
-static void on_failed(void *user, const char *reason)
+static void on_lost(void *user, bool final)
 {
 	struct lookout *lookout = user;
 
-	note_failure(lookout, reason);
-	nats_close(TAKE_PTR(lookout->nats));
-	if (!is_final(lookout, reason))
-		return;
-	lookout->over = true;
-	if (!lookout->count)
-		uv_stop(&lookout->loop);
-	for (size_t i = lookout->count; i; i--)
+	for (size_t i = lookout->count; i && final; i--)
 		forget(lookout->watches[i - 1]);
 }
 
 static void on_open(void *user)
 {
-	struct lookout *lookout = user;
+	const struct waiting *waiting = &((const struct lookout *)user)->waiting;
 	char subject[RELAY_SUBJECT];
-	int err = nats_subscribe(lookout->nats, LOOKOUT_TO_ALL);
 
-	snprintf(subject, sizeof(subject), "sojourn.to.%s.*", lookout->agent);
-	if (!err)
-		err = nats_subscribe(lookout->nats, subject);
-	if (err) {
-		on_failed(lookout, strerror(-err));
-		return;
-	}
-	lookout->was_open = true;
-	free(TAKE_PTR(lookout->failed));
-	snprintf(subject, sizeof(subject), LOOKOUT_FROM_ALL ".%s", lookout->agent);
-	relay_send(lookout->nats, subject,
-		   json_pack("{s:s, s:s}", "type", "here", "name", lookout->name));
+	snprintf(subject, sizeof(subject), LOOKOUT_FROM_ALL ".%s", waiting->agent);
+	relay_send(waiting->nats, subject,
+		   json_pack("{s:s, s:s}", "type", "here", "name", waiting->name));
 	log_note("waiting for runs at %s as '%s', with the observer at %s",
-		 lookout->options->nats.url, lookout->name, lookout->options->observers.urls[0]);
+		 waiting->options->nats.url, waiting->name, waiting->options->observers.urls[0]);
 }
 
-static int connect_to(struct lookout *lookout, char **ret_error)
+static bool on_step(void *user)
 {
-	const struct nats_owner owner = {lookout, on_open, on_message, on_failed};
-
-	return nats_open(&lookout->loop, &lookout->options->nats, &owner, &lookout->nats,
-			 ret_error);
-}
-
-/* ---- events ---- */
-
-static void on_step(uv_timer_t *timer)
-{
-	struct lookout *lookout = timer->data;
-	autofree char *error = NULL;
+	struct lookout *lookout = user;
 
 	for (size_t i = lookout->count; i; i--) {
 		struct watch *watch = lookout->watches[i - 1];
@@ -535,45 +471,24 @@ static void on_step(uv_timer_t *timer)
 			 watch->asker);
 		forget(watch);
 	}
-	if (lookout->nats || lookout->over)
-		return;
-	if (connect_to(lookout, &error))
-		note_failure(lookout, error ? error : "no memory");
+	return !lookout->waiting.over;
 }
 
 /* A second signal does not wait for the observer. */
-static void on_signal(uv_signal_t *handle, int number)
+static void on_ended(void *user, bool again, const char *reason)
 {
-	struct lookout *lookout = handle->data;
-	char reason[128];
+	struct lookout *lookout = user;
 
-	snprintf(reason, sizeof(reason), "its agent was ended by signal %d (%s) on its host",
-		 number, strsignal(number));
-	atomic_store(&lookout->until_ns, clock_now_ns() + (lookout->over ? 0 : LEAVE_NS));
-	lookout->over = true;
-	if (!lookout->count)
-		uv_stop(&lookout->loop);
+	atomic_store(&lookout->until_ns, clock_now_ns() + (again ? 0 : LEAVE_NS));
 	for (size_t i = lookout->count; i; i--) {
 		answer_blind(lookout, lookout->watches[i - 1]->run, "gone", reason);
 		forget(lookout->watches[i - 1]);
 	}
 }
 
-/* ---- opened and closed ---- */
-
-static int open_handles(struct lookout *lookout)
+static bool is_busy(void *user)
 {
-	static const int numbers[] = {SIGINT, SIGTERM};
-	int err = uv_timer_init(&lookout->loop, &lookout->timer);
-
-	lookout->timer.data = lookout;
-	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++) {
-		err = uv_signal_init(&lookout->loop, &lookout->signals[i]);
-		lookout->signals[i].data = lookout;
-		if (!err)
-			err = uv_signal_start(&lookout->signals[i], on_signal, numbers[i]);
-	}
-	return err ? err : uv_timer_start(&lookout->timer, on_step, STEP_MS, STEP_MS);
+	return ((const struct lookout *)user)->count;
 }
 
 /* Warn only: the observer may be started later. */
@@ -591,65 +506,13 @@ static int try_observer(struct lookout *lookout)
 	return 0;
 }
 
-static void on_flushed(uv_timer_t *timer)
-{
-	uv_stop(timer->loop);
-}
-
-/* Let the last messages leave, but do not wait for a server that does not read. */
-static void flush(struct lookout *lookout)
-{
-	uv_timer_start(&lookout->timer, on_flushed, LEAVE_NS / NSEC_PER_MSEC, 0);
-	while (lookout->nats && !nats_is_flushed(lookout->nats) &&
-	       uv_is_active((uv_handle_t *)&lookout->timer))
-		uv_run(&lookout->loop, UV_RUN_ONCE);
-}
-
-static void close_handle(uv_handle_t *handle, void *unused)
-{
-	(void)unused;
-	if (!uv_is_closing(handle))
-		uv_close(handle, NULL);
-}
-
-static void close_all(struct lookout *lookout)
-{
-	nats_close(TAKE_PTR(lookout->nats));
-	uv_walk(&lookout->loop, close_handle, NULL);
-	uv_run(&lookout->loop, UV_RUN_DEFAULT);
-	uv_loop_close(&lookout->loop);
-	free(lookout->failed);
-}
-
-static int serve(struct lookout *lookout, char **ret_error)
-{
-	int err = secret_make(lookout->agent);
-
-	relay_own_name(lookout->options->name, lookout->agent, lookout->name);
-	if (!err)
-		err = try_observer(lookout);
-	if (!err)
-		err = open_handles(lookout);
-	if (!err)
-		err = connect_to(lookout, ret_error);
-	if (err)
-		return err;
-	uv_run(&lookout->loop, UV_RUN_DEFAULT);
-	flush(lookout);
-	return lookout->nats || !lookout->failed
-		       ? 0
-		       : refuse(ret_error, "--fleet: %s: %s", lookout->options->nats.url,
-				lookout->failed);
-}
-
 int lookout_run(const struct agent_options *options, char **ret_error)
 {
-	struct lookout lookout = {.options = options};
-	int err = uv_loop_init(&lookout.loop);
+	struct lookout lookout = {
+		.waiting = {.options = options,
+			    .owner = {&lookout, LOOKOUT_TO_ALL, on_open, on_message, on_lost,
+				      on_step, on_ended, is_busy}}};
+	int err = try_observer(&lookout);
 
-	if (err)
-		return err;
-	err = serve(&lookout, ret_error);
-	close_all(&lookout);
-	return err;
+	return err ? err : waiting_run(&lookout.waiting, ret_error);
 }

@@ -17,6 +17,7 @@
 #include "lookout.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/text.h"
+#include "transport/loop.h"
 
 #define REPEAT_STEPS 5U	  /* between two orders that were not answered, and two calls */
 #define KEEP_STEPS   20U  /* an agent gives up a run that is silent for 60 s */
@@ -30,10 +31,7 @@
 
 static void publish(const struct observer_group *group, const char *subject, json_t *message)
 {
-	if (group->open)
-		relay_send(group->nats, subject, message);
-	else
-		json_decref(message);
+	relay_send(group->open ? group->nats : NULL, subject, message);
 }
 
 static void order(const struct observer_group *group, const struct lookout_heard *heard,
@@ -433,12 +431,6 @@ static int start_thread(struct observer_group *group)
 	return err;
 }
 
-static void close_handle(uv_handle_t *handle, void *unused)
-{
-	(void)unused;
-	uv_close(handle, NULL);
-}
-
 int lookouts_link_open(struct observer_group *group)
 {
 	int err = secret_make(group->run);
@@ -453,10 +445,8 @@ int lookouts_link_open(struct observer_group *group)
 		err = uv_timer_start(&group->timer, on_step, LOOKOUTS_STEP_MS, LOOKOUTS_STEP_MS);
 	if (!err)
 		err = start_thread(group);
-	if (err) {
-		uv_walk(&group->loop, close_handle, NULL);
-		uv_run(&group->loop, UV_RUN_DEFAULT);
-	}
+	if (err)
+		loop_close_handles(&group->loop);
 	return err;
 }
 

@@ -26,7 +26,7 @@ void relay_send(struct nats *nats, const char *subject, json_t *message)
 	autofree char *text = own ? json_dumps(own, JSON_COMPACT) : NULL;
 
 	/* Ignore failures: the end of the connection is reported anyway. */
-	if (text)
+	if (text && nats)
 		(void)nats_publish(nats, subject, text, "\n", 1);
 }
 

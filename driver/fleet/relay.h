@@ -87,7 +87,7 @@ void relay_drop(struct relay *relay);
 
 /* ---- messages beside the bytes ---- */
 
-/* Publish @message, and free it. It may be NULL: no memory. */
+/* Publish @message, and free it. Both may be NULL: no connection, no memory. */
 void relay_send(struct nats *nats, const char *subject, json_t *message);
 /* Return the JSON line of a payload; NULL: there is none. *@ret_body is what follows it. */
 json_t *relay_parse(const char *payload, size_t length, const char **ret_body, size_t *ret_length);

@@ -15,14 +15,11 @@
 
 #include "channel.h"
 #include "keep.h"
-#include "relay.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 #include "sojourn/log.h"
-#include "sojourn/refuse.h"
-#include "sojourn/text.h"
+#include "waiting.h"
 
-#define STEP_MS 500U
 /* An agent whose channel has closed ends at once, unless its host hangs. */
 #define LEAVE_STEPS 4U
 /* The agent itself notices a silent coordinator, once it has a plan. */
@@ -34,24 +31,14 @@
 /* A coordinator sends four messages a second. */
 #define LED_STEPS 3U
 
-#define ASKER_MAX 200
 #define WORDS_MAX 12U
 
 struct standby {
-	const struct agent_options *options;
-	uv_loop_t loop;
-	uv_timer_t timer;
-	uv_signal_t signals[2];
-	struct nats *nats; /* NULL: not connected */
-	bool was_open;
-	char *failed; /* why it ends, or why the last connection did */
-	bool over;
-	char agent[SECRET_LENGTH + 1];
-	char name[RELAY_NAME_MAX + 1];
+	struct waiting waiting;
 	/* The run at hand: */
 	bool busy;
 	char run[SECRET_LENGTH + 1];
-	char asker[ASKER_MAX];
+	char asker[WAITING_ASKER];
 	struct relay relay;
 	bool piped; /* the relay's pipes are not closed */
 	uv_process_t process;
@@ -70,20 +57,10 @@ struct standby {
 
 /* ---- messages ---- */
 
-/* The subject of what it says to the coordinator of @run. */
-static void address(const struct standby *standby, const char *run,
-		    char ret_subject[static RELAY_SUBJECT])
+static void answer(const struct standby *standby, const char *run, const char *type)
 {
-	snprintf(ret_subject, RELAY_SUBJECT, "sojourn.from.%s.%s", run, standby->agent);
-}
-
-static void answer(struct standby *standby, const char *run, const char *type)
-{
-	char subject[RELAY_SUBJECT];
-
-	address(standby, run, subject);
-	relay_send(standby->nats, subject,
-		   json_pack("{s:s, s:s}", "type", type, "name", standby->name));
+	waiting_answer(&standby->waiting, run,
+		       json_pack("{s:s, s:s}", "type", type, "name", standby->waiting.name));
 }
 
 /* The one that it works for calls others, too. */
@@ -110,10 +87,9 @@ static void settle(struct standby *standby)
 	keep_clear(&standby->keep);
 	relay_clear(&standby->relay);
 	log_note("run %.8s has ended", standby->run);
-	if (standby->options->once)
-		standby->over = true;
-	if (standby->over)
-		uv_stop(&standby->loop);
+	if (standby->waiting.options->once)
+		standby->waiting.over = true;
+	waiting_leave(&standby->waiting);
 }
 
 static void describe_end(const struct standby *standby, size_t size, char *ret_text)
@@ -252,21 +228,22 @@ static int spawn(struct standby *standby)
 		.stdio_count = ARRAY_SIZE(streams),
 	};
 
-	make_command(&standby->options->ceilings, &command);
+	make_command(&standby->waiting.options->ceilings, &command);
 	standby->process.data = standby;
 	standby->process_open = true; /* its handle exists even if it fails */
-	return uv_spawn(&standby->loop, &standby->process, &options);
+	return uv_spawn(&standby->waiting.loop, &standby->process, &options);
 }
 
 static int start_agent(struct standby *standby, uint32_t window)
 {
+	struct waiting *waiting = &standby->waiting;
 	const struct relay_owner owner = {standby, on_read, on_drained, on_relay_ended,
 					  on_relay_closed};
 	char subject[RELAY_SUBJECT];
 	int err;
 
-	address(standby, standby->run, subject);
-	err = relay_open(&standby->relay, &standby->loop, standby->nats, subject, &owner);
+	waiting_address(waiting, standby->run, subject);
+	err = relay_open(&standby->relay, &waiting->loop, waiting->nats, subject, &owner);
 	standby->piped = true;
 	if (!err)
 		err = spawn(standby);
@@ -295,7 +272,7 @@ static int read_claim(const struct standby *standby, const json_t *message, uint
 	json_int_t window = json_integer_value(json_object_get(message, "window"));
 	json_int_t patience_ns = json_integer_value(json_object_get(message, "patience_ns"));
 
-	if (standby->busy || standby->over || window < RELAY_WINDOW_MIN ||
+	if (standby->busy || standby->waiting.over || window < RELAY_WINDOW_MIN ||
 	    window > RELAY_WINDOW_MAX || patience_ns <= 0 ||
 	    patience_ns > (json_int_t)PATIENCE_MAX_NS)
 		return -EBUSY;
@@ -318,8 +295,9 @@ static void begin_run(struct standby *standby, const char *run, const json_t *me
 	standby->resumed = false;
 	standby->silent = 0;
 	standby->leaving = 0;
-	standby->mute_steps = patience_ns / (STEP_MS * NSEC_PER_MSEC) + 1;
-	standby->patience_steps = (patience_ns + PATIENCE_MORE_NS) / (STEP_MS * NSEC_PER_MSEC);
+	standby->mute_steps = patience_ns / (WAITING_STEP_MS * NSEC_PER_MSEC) + 1;
+	standby->patience_steps =
+		(patience_ns + PATIENCE_MORE_NS) / (WAITING_STEP_MS * NSEC_PER_MSEC);
 }
 
 static void accept_claim(struct standby *standby, const char *run, const json_t *message)
@@ -351,8 +329,8 @@ static void take_claim(struct standby *standby, const char *run, json_t *message
 	json_decref(standby->claim);
 	standby->claim = json_incref(message);
 	snprintf(standby->claimed, sizeof(standby->claimed), "%s", run);
-	keep_begin(&standby->keep, standby->nats, run, standby->agent);
-	keep_announce(&standby->keep, standby->name);
+	keep_begin(&standby->keep, standby->waiting.nats, run, standby->waiting.agent);
+	keep_announce(&standby->keep, standby->waiting.name);
 }
 
 /* The server answers for the claim that was announced, or for a piece of the result. */
@@ -436,22 +414,6 @@ static void on_message(void *user, const char *subject, const char *payload, siz
 
 /* ---- the connection ---- */
 
-/* Return whether trying again is of no use. */
-static bool is_final(const struct standby *standby, const char *reason)
-{
-	return !standby->was_open || strstr(reason, "Permissions Violation");
-}
-
-static void note_failure(struct standby *standby, const char *reason)
-{
-	bool same = standby->failed && !strcmp(standby->failed, reason);
-
-	if (!same && !is_final(standby, reason))
-		log_warn("%s: %s; trying again", standby->options->nats.url, reason);
-	free(standby->failed);
-	standby->failed = strdup(reason);
-}
-
 /* A run whose result is kept waits for the next connection. */
 static void detach(struct standby *standby)
 {
@@ -465,54 +427,29 @@ static void detach(struct standby *standby)
 	keep_attach(&standby->keep, NULL);
 }
 
-static void on_failed(void *user, const char *reason)
+static void on_lost(void *user, bool final)
 {
 	struct standby *standby = user;
 
-	note_failure(standby, reason);
-	nats_close(TAKE_PTR(standby->nats));
 	json_decref(TAKE_PTR(standby->claim));
-	if (is_final(standby, reason))
+	if (final)
 		keep_drop(&standby->keep);
 	detach(standby);
-	if (is_final(standby, reason)) {
-		standby->over = true;
-		if (!standby->busy)
-			uv_stop(&standby->loop);
-	}
 }
 
 static void on_open(void *user)
 {
 	struct standby *standby = user;
-	char subject[RELAY_SUBJECT];
-	int err = nats_subscribe(standby->nats, RELAY_TO_ALL);
+	const struct waiting *waiting = &standby->waiting;
 
-	snprintf(subject, sizeof(subject), "sojourn.to.%s.*", standby->agent);
-	if (!err)
-		err = nats_subscribe(standby->nats, subject);
-	if (err) {
-		on_failed(standby, strerror(-err));
-		return;
-	}
-	standby->was_open = true;
-	free(TAKE_PTR(standby->failed));
 	if (!standby->busy) {
-		log_note("waiting for plans at %s as '%s'", standby->options->nats.url,
-			 standby->name);
+		log_note("waiting for plans at %s as '%s'", waiting->options->nats.url,
+			 waiting->name);
 		return;
 	}
 	log_note("run %.8s: connected to NATS again", standby->run);
-	relay_attach(&standby->relay, standby->nats);
-	keep_attach(&standby->keep, standby->nats);
-}
-
-static int connect_to(struct standby *standby, char **ret_error)
-{
-	const struct nats_owner owner = {standby, on_open, on_message, on_failed};
-
-	return nats_open(&standby->loop, &standby->options->nats, &owner, &standby->nats,
-			 ret_error);
+	relay_attach(&standby->relay, waiting->nats);
+	keep_attach(&standby->keep, waiting->nats);
 }
 
 /* ---- events ---- */
@@ -541,115 +478,42 @@ static void watch_run(struct standby *standby)
 		kill_agent(standby);
 }
 
-static void on_step(uv_timer_t *timer)
+static bool on_step(void *user)
 {
-	struct standby *standby = timer->data;
-	autofree char *error = NULL;
+	struct standby *standby = user;
 
 	watch_run(standby);
 	settle(standby);
-	if (standby->nats || (standby->over && !standby->busy))
-		return;
-	if (connect_to(standby, &error))
-		note_failure(standby, error ? error : "no memory");
+	return !standby->waiting.over || standby->busy;
 }
 
-static void on_signal(uv_signal_t *handle, int number)
+static void on_ended(void *user, bool again, const char *reason)
 {
-	struct standby *standby = handle->data;
-	char reason[128];
+	struct standby *standby = user;
 
-	if (standby->over)
-		keep_drop(&standby->keep); /* the second signal */
-	standby->over = true;
-	if (!standby->busy) {
-		uv_stop(&standby->loop);
+	if (again)
+		keep_drop(&standby->keep);
+	if (!standby->busy)
 		return;
-	}
-	snprintf(reason, sizeof(reason), "its agent was ended by signal %d (%s) on its host",
-		 number, strsignal(number));
 	keep_finish(&standby->keep, reason);
 	relay_end(&standby->relay, reason);
 	kill_agent(standby);
 }
 
-/* ---- opened and closed ---- */
-
-static int open_handles(struct standby *standby)
+static bool is_busy(void *user)
 {
-	static const int numbers[] = {SIGINT, SIGTERM};
-	int err = uv_timer_init(&standby->loop, &standby->timer);
-
-	standby->timer.data = standby;
-	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++) {
-		err = uv_signal_init(&standby->loop, &standby->signals[i]);
-		standby->signals[i].data = standby;
-		if (!err)
-			err = uv_signal_start(&standby->signals[i], on_signal, numbers[i]);
-	}
-	return err ? err : uv_timer_start(&standby->timer, on_step, STEP_MS, STEP_MS);
-}
-
-static void on_flushed(uv_timer_t *timer)
-{
-	uv_stop(timer->loop);
-}
-
-/* Let the last messages leave, but do not wait for a server that does not read. */
-static void flush(struct standby *standby)
-{
-	uv_timer_start(&standby->timer, on_flushed, LEAVE_STEPS * STEP_MS, 0);
-	while (standby->nats && !nats_is_flushed(standby->nats) &&
-	       uv_is_active((uv_handle_t *)&standby->timer))
-		uv_run(&standby->loop, UV_RUN_ONCE);
-}
-
-static void close_handle(uv_handle_t *handle, void *unused)
-{
-	(void)unused;
-	if (!uv_is_closing(handle))
-		uv_close(handle, NULL);
-}
-
-static void close_all(struct standby *standby)
-{
-	nats_close(TAKE_PTR(standby->nats));
-	uv_walk(&standby->loop, close_handle, NULL);
-	uv_run(&standby->loop, UV_RUN_DEFAULT);
-	uv_loop_close(&standby->loop);
-	json_decref(standby->claim);
-	keep_clear(&standby->keep);
-	relay_clear(&standby->relay);
-	free(standby->failed);
-}
-
-static int serve(struct standby *standby, char **ret_error)
-{
-	int err = secret_make(standby->agent);
-
-	relay_own_name(standby->options->name, standby->agent, standby->name);
-	if (!err)
-		err = open_handles(standby);
-	if (!err)
-		err = connect_to(standby, ret_error);
-	if (err)
-		return err;
-	uv_run(&standby->loop, UV_RUN_DEFAULT);
-	flush(standby);
-	return standby->nats || !standby->failed
-		       ? 0
-		       : refuse(ret_error, "--fleet: %s: %s", standby->options->nats.url,
-				standby->failed);
+	return ((const struct standby *)user)->busy;
 }
 
 int standby_run(const struct agent_options *options, char **ret_error)
 {
-	struct standby standby = {.options = options};
-	int err = uv_loop_init(&standby.loop);
+	struct standby standby = {.waiting = {.options = options,
+					      .owner = {&standby, RELAY_TO_ALL, on_open, on_message,
+							on_lost, on_step, on_ended, is_busy}}};
+	int err = waiting_run(&standby.waiting, ret_error);
 
-	if (err)
-		return err;
-	err = serve(&standby, ret_error);
-	close_all(&standby);
+	json_decref(standby.claim);
+	keep_clear(&standby.keep);
+	relay_clear(&standby.relay);
 	return err;
 }

@@ -17,6 +17,7 @@
 #include "sojourn/autojson.h"
 #include "sojourn/clock.h"
 #include "sojourn/refuse.h"
+#include "transport/loop.h"
 
 #define STREAM	"SOJOURN"
 #define ANSWERS "store"
@@ -361,10 +362,7 @@ void store_tell(struct store *store, const char *agent, json_t *message)
 	char subject[RELAY_SUBJECT];
 
 	snprintf(subject, sizeof(subject), "sojourn.to.%s.%s", agent, store->run);
-	if (store->open)
-		relay_send(store->nats, subject, message);
-	else
-		json_decref(message);
+	relay_send(store->open ? store->nats : NULL, subject, message);
 }
 
 /* ---- opened and closed ---- */
@@ -408,20 +406,12 @@ uv_loop_t *store_loop(struct store *store)
 	return &store->loop;
 }
 
-static void close_handle(uv_handle_t *handle, void *unused)
-{
-	(void)unused;
-	if (!uv_is_closing(handle))
-		uv_close(handle, NULL);
-}
-
 void store_close(struct store *store)
 {
 	if (!store)
 		return;
 	nats_close(TAKE_PTR(store->nats));
-	uv_walk(&store->loop, close_handle, NULL);
-	uv_run(&store->loop, UV_RUN_DEFAULT);
+	loop_close_handles(&store->loop);
 	uv_loop_close(&store->loop);
 	json_decref(store->answer);
 	free(store->failed);

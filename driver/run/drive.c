@@ -20,6 +20,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/join.h"
 #include "sojourn/refuse.h"
+#include "transport/loop.h"
 
 #define TICK_MS 1000U
 /* Wakes every worker before the first request of a schedule is due. */
@@ -466,19 +467,11 @@ static int open_handles(struct drive *drive)
 	return err ? err : open_stop(drive);
 }
 
-static void close_handle(uv_handle_t *handle, void *unused)
-{
-	(void)unused;
-	if (!uv_is_closing(handle))
-		uv_close(handle, NULL);
-}
-
 static void drive_close(struct drive *drive)
 {
 	progress_close(&drive->progress);
 	crew_free(drive->crew);
-	uv_walk(&drive->loop, close_handle, NULL);
-	uv_run(&drive->loop, UV_RUN_DEFAULT);
+	loop_close_handles(&drive->loop);
 	uv_loop_close(&drive->loop);
 	row_table_close(&drive->phase.steps);
 	status_table_close(&drive->phase.statuses);
