@@ -499,8 +499,8 @@ int observer_end_text(struct observer *observer, char **ret_text, size_t *ret_le
 	return 0;
 }
 
-int observer_read(const struct observer *observer, const char *text, size_t length,
-		  struct run **ret_run, char **ret_error)
+static int read_document(const struct observer *observer, const char *text, size_t length,
+			 struct run **ret_run, char **ret_error)
 {
 	autofree char *reason = NULL;
 	int err = run_from_json(text, length, ret_run, &reason);
@@ -517,7 +517,7 @@ int observer_end(struct observer *observer, struct run **ret_run, char **ret_err
 	size_t length = 0;
 	int err = observer_end_text(observer, &text, &length, ret_error);
 
-	return err ? err : observer_read(observer, text, length, ret_run, ret_error);
+	return err ? err : read_document(observer, text, length, ret_run, ret_error);
 }
 
 int observer_services(struct observer *observer, struct run **ret_run, char **ret_error)
@@ -528,7 +528,7 @@ int observer_services(struct observer *observer, struct run **ret_run, char **re
 
 	curl_easy_setopt(observer->curl, CURLOPT_HTTPGET, 1L);
 	err = ask(observer, "/v1/services", 200, &text, &length, ret_error);
-	return err ? err : observer_read(observer, text, length, ret_run, ret_error);
+	return err ? err : read_document(observer, text, length, ret_run, ret_error);
 }
 
 void observer_drop(struct observer *observer)

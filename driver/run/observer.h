@@ -81,11 +81,9 @@ int observer_begin(struct observer *observer, char **ret_error);
 
 /* End the phase and fetch its run document. Errors as above. */
 int observer_end(struct observer *observer, struct run **ret_run, char **ret_error);
-/* Likewise, as text that observer_read() parses. The caller frees it. */
+/* Likewise, as text. The caller frees it. */
 int observer_end_text(struct observer *observer, char **ret_text, size_t *ret_length,
 		      char **ret_error);
-int observer_read(const struct observer *observer, const char *text, size_t length,
-		  struct run **ret_run, char **ret_error);
 /* End the phase without using the observer's part. Takes NULL. */
 void observer_drop(struct observer *observer);
 

@@ -9,7 +9,7 @@
 #include "sojourn/refuse.h"
 
 const char *const scenario_order_names[2] = {"cycle", "mix"};
-const char *const scenario_failure_names[2] = {"restart", "next"};
+static const char *const failure_names[] = {"restart", "next"};
 
 static int apply_name(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
 		      void *object)
@@ -73,7 +73,7 @@ static int apply_on_failure(struct scenario_reader *reader, yaml_node_t *key, ya
 {
 	struct scenario *scenario = object;
 	unsigned int choice = 0;
-	int err = apply_choice(reader, value, "on-failure", scenario_failure_names, &choice);
+	int err = apply_choice(reader, value, "on-failure", failure_names, &choice);
 
 	(void)key;
 	if (!err)

@@ -35,7 +35,6 @@ enum scenario_failure {
 };
 
 extern const char *const scenario_order_names[2];
-extern const char *const scenario_failure_names[2];
 
 /* A place in the file, from 1. */
 struct scenario_place {

@@ -130,9 +130,7 @@ const struct cli_option *cli_row(const struct cli_command *command, const char *
 /* Store @value in @settings as if from a command line in getopt's style. Errors as cli_walk(). */
 int cli_apply(const struct cli_option *option, void *settings, const char *value, char **ret_error);
 
-/* Print the help, at most 80 columns wide. */
-void cli_help(const struct cli_command *command, FILE *file);
-/* Print only the options. */
+/* Print the options, at most 80 columns wide. */
 void cli_help_tables(const struct cli_command *command, FILE *file);
 
 /* Print "PROGRAM: MESSAGE" and return -EINVAL: for errors that need all options. */

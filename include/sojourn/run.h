@@ -731,11 +731,8 @@ uint64_t run_driver_errors(const struct run_driver *driver);
 /* Return the response time under a rate, otherwise the round trip, as in the intervals. */
 const struct histogram *run_driver_latency(const struct run_driver *driver);
 
-/* More intervals are joined in pairs, see run_join_intervals(). */
+/* More intervals are joined in pairs. */
 #define RUN_INTERVALS_MAX 600U
-
-/* Join intervals in pairs, twice as long. */
-void run_join_intervals(struct run_driver *driver);
 
 /*
  * Return Pearson's correlation of rate and time over the full intervals: near 1 or -1 if the rate

@@ -35,8 +35,6 @@ void run_stage_forget(struct run_stage *stage, char *reason);
  */
 void run_doubt(struct run *run);
 
-struct run_program *run_find_program(const struct run_cost *cost, const char *name);
-
 static inline void run_counts_add(uint64_t *counts, const uint64_t *others, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -91,7 +91,7 @@ void cli_help_tables(const struct cli_command *command, FILE *file)
 	}
 }
 
-void cli_help(const struct cli_command *command, FILE *file)
+static void print_help(const struct cli_command *command, FILE *file)
 {
 	static const struct cli_option help = {"help", 'h', .help = "Print this help.",
 					       .kind = CLI_FLAG};
@@ -458,7 +458,7 @@ int cli_walk(const struct cli_command *command, int argc, char **argv, void *tar
 		if (!strcmp(word, "--"))
 			break;
 		if (!command->getopt && (!strcmp(word, "--help") || !strcmp(word, "-h"))) {
-			cli_help(command, stdout);
+			print_help(command, stdout);
 			return -ECANCELED;
 		}
 		err = word[1] == '-' ? take_long(&walk, word) : take_letters(&walk, word);

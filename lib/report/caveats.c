@@ -12,7 +12,8 @@ static const char unseen_stamps[] =
 	"; the means are of those seen, mostly smaller ones; --prefer transmit_start sees all";
 static const char unseen[] = "; the means are of those seen";
 
-bool report_is_unseen(const struct run_service *service)
+/* Return whether unseen responses bias the means after the residence. */
+static bool is_unseen(const struct run_service *service)
 {
 	return (double)service->losses[RUN_LOSS_TRANSMIT_UNSEEN] >
 	       UNSEEN_SHARE * (double)service->transmit_followed;
@@ -22,7 +23,7 @@ static const char *consequence(const struct run_service *service, enum run_loss 
 {
 	const char *source = service->stages[STAGE_TRANSMIT_QUEUE].source;
 
-	if (loss != RUN_LOSS_TRANSMIT_UNSEEN || !report_is_unseen(service))
+	if (loss != RUN_LOSS_TRANSMIT_UNSEEN || !is_unseen(service))
 		return "";
 	return source && !strcmp(source, "sockops") ? unseen_stamps : unseen;
 }

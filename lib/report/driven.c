@@ -6,7 +6,7 @@
 #include "sojourn/report.h"
 #include "sojourn/units.h"
 
-uint16_t report_url_port(const char *url)
+static uint16_t url_port(const char *url)
 {
 	const char *authority, *end, *colon;
 	autofree char *port = NULL;
@@ -29,7 +29,7 @@ uint16_t report_url_port(const char *url)
 
 uint16_t report_target_port(const struct run_driver *driver)
 {
-	return report_url_port(driver->target);
+	return url_port(driver->target);
 }
 
 bool report_has_port(const struct report_ports *ports, uint16_t port)
@@ -42,7 +42,7 @@ bool report_has_port(const struct report_ports *ports, uint16_t port)
 
 static void add_port(struct report_ports *ports, const char *url)
 {
-	uint16_t port = url ? report_url_port(url) : 0;
+	uint16_t port = url ? url_port(url) : 0;
 
 	if (port && !report_has_port(ports, port) && ports->count < RUN_ROWS_MAX)
 		ports->list[ports->count++] = port;

@@ -30,7 +30,6 @@ const char *report_missing(const struct run_stage *stage, enum stage which);
 bool report_has_stage(const struct run_service *service, enum stage which);
 /* Return whether a stage is missing only because it was not requested: these share a line. */
 bool report_is_unasked(const struct run_stage *stage);
-void report_unasked(const struct page *page, const struct run_service *service);
 /* Times outside of a round trip: connections waiting for accept(), responses waiting for ack. */
 void report_beside(const struct page *page, const struct run_service *service);
 /* Connections, bytes, and what was not seen. */
@@ -67,8 +66,6 @@ bool report_caveat(const struct run_service *service, unsigned int i,
 		   struct report_caveat *ret_caveat);
 /* All caveats as rows, or in one line unless verbose. */
 void report_caveats(const struct page *page, const struct run_service *service);
-/* Return whether unseen responses bias the means after the residence. */
-bool report_is_unseen(const struct run_service *service);
 
 /* notes.c: a sentence on requests missing in percentiles. */
 struct report_note {
@@ -110,9 +107,6 @@ struct report_upstream {
 	char unknown[128]; /* why the share is not known; "": it is */
 };
 
-/* Return the number of upstreams of @front that were asked. */
-size_t report_upstreams(const struct run *run, const struct run_service *front,
-			struct report_upstream *ret_upstreams, size_t size);
 /* Find the upstream that took at least half of the service, or one that may have: its share is not known. */
 bool report_main_upstream(const struct run *run, const struct run_service *front,
 			  struct report_upstream *ret_upstream);
@@ -126,8 +120,6 @@ void report_print_hints(const struct page *page, const struct run *run,
 
 /* driven.c: return the port of the driver's URL, or its scheme's; 0: not known. */
 uint16_t report_target_port(const struct run_driver *driver);
-/* Likewise of a URL; NULL: 0. */
-uint16_t report_url_port(const char *url);
 /*
  * driven.c: return whether no service saw all requests: several targets, or one port on several
  * hosts.

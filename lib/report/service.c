@@ -251,7 +251,7 @@ bool report_is_unasked(const struct run_stage *stage)
 	       !strncmp(stage->reason, unasked, strlen(unasked));
 }
 
-void report_unasked(const struct page *page, const struct run_service *service)
+static void print_unasked(const struct page *page, const struct run_service *service)
 {
 	const struct {
 		const struct run_stage *stage;
@@ -648,7 +648,7 @@ void report_details(const struct page *page, const struct run *run,
 		return;
 	}
 	report_where(page, service);
-	report_unasked(page, service);
+	print_unasked(page, service);
 	report_connections(page, service);
 	report_pipelines(page, service);
 	report_http2(page, service);

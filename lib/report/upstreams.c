@@ -112,7 +112,8 @@ static void judge(const struct run_service *front, const struct run_upstream *ro
 	write_unknown(front, row, upstream);
 }
 
-size_t report_upstreams(const struct run *run, const struct run_service *front,
+/* Return the number of upstreams of @front that were asked. */
+static size_t judge_all(const struct run *run, const struct run_service *front,
 			struct report_upstream *ret_upstreams, size_t size)
 {
 	size_t count = 0;
@@ -137,7 +138,7 @@ bool report_main_upstream(const struct run *run, const struct run_service *front
 			  struct report_upstream *ret_upstream)
 {
 	struct report_upstream upstreams[REPORT_UPSTREAMS];
-	size_t count = report_upstreams(run, front, upstreams, REPORT_UPSTREAMS);
+	size_t count = judge_all(run, front, upstreams, REPORT_UPSTREAMS);
 	bool found = false;
 
 	for (size_t i = 0; i < count; i++) {
@@ -210,7 +211,7 @@ bool report_upstreams_text(const struct run *run, const struct run_service *fron
 			   char *ret_text)
 {
 	struct report_upstream upstreams[REPORT_UPSTREAMS];
-	size_t count = report_upstreams(run, front, upstreams, REPORT_UPSTREAMS);
+	size_t count = judge_all(run, front, upstreams, REPORT_UPSTREAMS);
 	FILE *file = count || front->calls ? fmemopen(ret_text, size, "w") : NULL;
 
 	if (!file)

@@ -10,7 +10,8 @@
 #include "members.h"
 #include "sojourn/refuse.h"
 
-void run_join_intervals(struct run_driver *driver)
+/* Join intervals in pairs, twice as long. */
+static void join_pairs(struct run_driver *driver)
 {
 	struct run_interval *list = driver->intervals;
 	size_t count = driver->interval_count;
@@ -33,9 +34,9 @@ static int settle_length(struct run_driver *driver, struct run_driver *other, ch
 	uint64_t a = driver->interval_ns, b = other->interval_ns;
 
 	while (driver->interval_ns < other->interval_ns && driver->interval_count > 1)
-		run_join_intervals(driver);
+		join_pairs(driver);
 	while (other->interval_ns < driver->interval_ns && other->interval_count > 1)
-		run_join_intervals(other);
+		join_pairs(other);
 	/* A single interval may count as a longer one. */
 	if (driver->interval_ns < other->interval_ns && driver->interval_count == 1)
 		driver->interval_ns = other->interval_ns;
@@ -123,8 +124,8 @@ int intervals_merge(struct run_driver *driver, struct run_driver *other, char **
 		if (earlier->interval_ns > INT64_MAX / 2)
 			return refuse(ret_error, "driver.begin_ns: the documents lie too far "
 						 "apart to be merged");
-		run_join_intervals(earlier);
-		run_join_intervals(later);
+		join_pairs(earlier);
+		join_pairs(later);
 	}
 	err = merge_lists(earlier, later, &list, &count);
 	if (err)

@@ -202,7 +202,7 @@ int run_route_compare(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-struct run_program *run_find_program(const struct run_cost *cost, const char *name)
+static struct run_program *find_program(const struct run_cost *cost, const char *name)
 {
 	for (size_t i = 0; i < cost->program_count; i++)
 		if (!strcmp(cost->programs[i].name, name))
@@ -219,7 +219,7 @@ void run_cost_share(struct run_cost *cost, const struct run_cost *other)
 int run_cost_add_programs(struct run_cost *cost, const struct run_cost *other)
 {
 	for (size_t i = 0; i < other->program_count; i++) {
-		struct run_program *program = run_find_program(cost, other->programs[i].name);
+		struct run_program *program = find_program(cost, other->programs[i].name);
 
 		if (program) {
 			members_add(&run_program_members, program, &other->programs[i]);
@@ -314,7 +314,7 @@ void run_subtract(struct run *run, const struct run *earlier)
 	members_subtract(&run_cost_members, run->cost, earlier->cost);
 	for (size_t i = 0; i < run->cost->program_count; i++) {
 		struct run_program *program = &run->cost->programs[i];
-		const struct run_program *before = run_find_program(earlier->cost, program->name);
+		const struct run_program *before = find_program(earlier->cost, program->name);
 
 		if (before)
 			members_subtract(&run_program_members, program, before);

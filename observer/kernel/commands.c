@@ -346,21 +346,22 @@ const char *commands_protocol(uint16_t protocol)
 	return protocols[protocol].name;
 }
 
-uint32_t commands_count(uint16_t protocol)
+static uint32_t count_of(uint16_t protocol)
 {
 	return (uint32_t)(protocols[protocol].count + protocols[protocol].leaving_count);
 }
 
-uint32_t commands_first(uint16_t protocol)
+/* Return the id of its first command on the kernel side, which the others follow. */
+static uint32_t first_of(uint16_t protocol)
 {
 	uint32_t id = 0;
 
 	for (uint16_t i = 0; i < protocol; i++)
-		id += commands_count(i);
+		id += count_of(i);
 	return id;
 }
 
-const char *commands_name(uint16_t protocol, uint32_t number)
+static const char *name_of(uint16_t protocol, uint32_t number)
 {
 	size_t count = protocols[protocol].count;
 
@@ -381,13 +382,13 @@ uint32_t commands_rows(uint16_t protocol, const uint64_t *places,
 {
 	uint32_t rows = 1;
 
-	places += commands_first(protocol);
+	places += first_of(protocol);
 	memset(ret_names, 0, COMMAND_ROWS * sizeof(*ret_names));
-	for (uint32_t i = 0; i < commands_count(protocol); i++) {
+	for (uint32_t i = 0; i < count_of(protocol); i++) {
 		uint64_t row = __atomic_load_n(&places[i], __ATOMIC_RELAXED);
 
 		if (row && row < COMMAND_ROWS)
-			ret_names[row] = commands_name(protocol, i);
+			ret_names[row] = name_of(protocol, i);
 	}
 	/* A row that is about to get its command comes with the next reading. */
 	while (rows < COMMAND_ROWS && ret_names[rows])
@@ -397,14 +398,14 @@ uint32_t commands_rows(uint16_t protocol, const uint64_t *places,
 
 static int fill(int fd, uint16_t protocol)
 {
-	for (uint32_t i = 0; i < commands_count(protocol); i++) {
+	for (uint32_t i = 0; i < count_of(protocol); i++) {
 		struct command_known known = {
-			.id = commands_first(protocol) + i,
+			.id = first_of(protocol) + i,
 			.protocol = protocol,
 			.leaves = i >= protocols[protocol].count,
 		};
 		struct command_name name = {};
-		const char *text = commands_name(protocol, i);
+		const char *text = name_of(protocol, i);
 
 		memcpy(name.text, text, strlen(text));
 		if (bpf_map_update_elem(fd, &name, &known, BPF_ANY))

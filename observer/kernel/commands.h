@@ -19,12 +19,6 @@ const char *commands_parse(const char *text, struct command_port *ret_port);
 /* Return the protocol's name, as documents have it. */
 const char *commands_protocol(uint16_t protocol);
 
-/* Return the name of a command of @protocol by its number, 0 to commands_count() - 1. */
-const char *commands_name(uint16_t protocol, uint32_t number);
-uint32_t commands_count(uint16_t protocol);
-/* Return the id of the first one on the kernel side, which the others follow. */
-uint32_t commands_first(uint16_t protocol);
-
 /* Return the protocol that is given for services at @port: enum command_protocol. */
 uint16_t commands_at(const struct observer_config *config, uint16_t port);
 

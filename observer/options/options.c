@@ -443,7 +443,8 @@ static const struct cli_command probe_command = {
 		 "  $ sojourn probe --cost --rate 5000\n",
 };
 
-void options_complete(struct observe_options *options)
+/* Set what others imply: namespaces without a port mean every listener in them, --tls means --http. */
+static void complete(struct observe_options *options)
 {
 	bool whose = options->pid || options_names_cgroup(options);
 
@@ -502,7 +503,7 @@ int options_parse_observe(int argc, char **argv, struct observe_options *ret_opt
 	if (next < argc && strcmp(argv[next - 1], "--"))
 		return options_refuse_word(&observe_command, argv[next], "a command follows --");
 	ret_options->command = next < argc ? argv + next : NULL;
-	options_complete(ret_options);
+	complete(ret_options);
 	return check_observe(ret_options);
 }
 

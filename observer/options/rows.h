@@ -9,9 +9,6 @@
 /* Return the row named @name of `sojourn observe`, for a struct observe_options; NULL: there is none. */
 const struct cli_option *options_observe_row(const char *name);
 
-/* Set what others imply: namespaces without a port mean every listener in them, --tls means --http. */
-void options_complete(struct observe_options *options);
-
 /* Check that the options for what is observed go together; if not, print an error. 0 or -EINVAL. */
 int options_check_where(const struct cli_command *command, const struct observe_options *options);
 

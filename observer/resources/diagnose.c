@@ -43,7 +43,8 @@ static double measured(const struct rule *rule, const struct resource *resource)
 	return 0;
 }
 
-enum severity diagnose_severity(const struct rule *rule, const struct resource *resource)
+/* Return the severity of @rule for @resource, by its thresholds alone. */
+static enum severity severity_by(const struct rule *rule, const struct resource *resource)
 {
 	double sign = rule->measure == MEASURE_SECONDS_LEFT ? -1 : 1;
 	double value = measured(rule, resource);
@@ -73,7 +74,7 @@ static bool outdone(const struct rule *rule, const struct resource *resource)
 	const struct rule *other = rule_by_id(rule->unless);
 
 	for (; other; other = rule_by_id(other->unless)) {
-		if (diagnose_severity(other, resource))
+		if (severity_by(other, resource))
 			return true;
 	}
 	return false;
@@ -87,7 +88,7 @@ static int apply(const struct rule *rule, const struct resource_list *resources,
 	for (size_t i = 0; !r && i < resources->count; i++) {
 		struct finding finding = {.rule = rule, .resource = resources->entries[i]};
 
-		finding.severity = diagnose_severity(rule, &finding.resource);
+		finding.severity = severity_by(rule, &finding.resource);
 		if (!finding.severity || outdone(rule, &finding.resource))
 			continue;
 		r = ARRAY_GROW(list->entries, list->count);

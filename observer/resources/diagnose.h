@@ -60,9 +60,6 @@ struct finding_list {
 	size_t count;
 };
 
-/* Return the severity of @rule for @resource, by its thresholds alone. */
-enum severity diagnose_severity(const struct rule *rule, const struct resource *resource);
-
 /*
  * Find the findings of @resources, worst first. An accept queue that fills because its process has
  * no descriptor left is evidence of that, and no finding of its own. 0 or -ENOMEM.

@@ -132,7 +132,6 @@ void h2_session_flush(struct h2_session *session);
 /* The same for all connections of the place. */
 void h2_place_flush(struct h2_place *place);
 void h2_session_abandon(struct h2_session *session);
-void h2_session_fail(struct h2_session *session, enum run_error error, const char *detail);
 extern const struct link_events h2_link_events;
 
 /* messages.c: with an interval between the messages of a call. */

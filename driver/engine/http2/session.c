@@ -129,6 +129,30 @@ void h2_session_abandon(struct h2_session *session)
 	link_close(&session->link);
 }
 
+static void fail(struct h2_session *session, enum run_error error, const char *detail)
+{
+	struct h2 *h2 = h2_of(session);
+	struct h2_place *place = session->place;
+	struct h2_slot *first = &h2->slots[(size_t)(place - h2->places) * h2->shared->streams];
+
+	h2_session_retire(session);
+	session->lost = true;
+	for (uint32_t i = 0; i < h2->shared->streams && session->active; i++) {
+		struct h2_slot *slot = &first[i];
+
+		if (slot->session != session)
+			continue;
+		nghttp2_session_set_stream_user_data(session->http, slot->stream, NULL);
+		slot->session = NULL;
+		session->active--;
+		slot->result.detail = detail;
+		slot->result.code = session->link.code;
+		h2->events->ended(h2, slot, error);
+	}
+	h2_session_abandon(session);
+	h2->events->ready(place);
+}
+
 static void flush_one(struct h2_session *session)
 {
 	struct h2 *h2 = h2_of(session);
@@ -142,10 +166,8 @@ static void flush_one(struct h2_session *session)
 		return;
 	err = send_gathered(session);
 	if (err || session->lost) {
-		h2_session_fail(session,
-				err ? link_transfer_failure(&session->link, err)
-				    : RUN_ERROR_MALFORMED,
-				NULL);
+		fail(session,
+		     err ? link_transfer_failure(&session->link, err) : RUN_ERROR_MALFORMED, NULL);
 		return;
 	}
 	if (session->active || session->place->current == session)
@@ -195,30 +217,6 @@ void h2_place_flush(struct h2_place *place)
 	flush_place(place);
 	if (h2->again && !h2->gathering)
 		catch_up(h2);
-}
-
-void h2_session_fail(struct h2_session *session, enum run_error error, const char *detail)
-{
-	struct h2 *h2 = h2_of(session);
-	struct h2_place *place = session->place;
-	struct h2_slot *first = &h2->slots[(size_t)(place - h2->places) * h2->shared->streams];
-
-	h2_session_retire(session);
-	session->lost = true;
-	for (uint32_t i = 0; i < h2->shared->streams && session->active; i++) {
-		struct h2_slot *slot = &first[i];
-
-		if (slot->session != session)
-			continue;
-		nghttp2_session_set_stream_user_data(session->http, slot->stream, NULL);
-		slot->session = NULL;
-		session->active--;
-		slot->result.detail = detail;
-		slot->result.code = session->link.code;
-		h2->events->ended(h2, slot, error);
-	}
-	h2_session_abandon(session);
-	h2->events->ready(place);
 }
 
 static int greet(struct h2_session *session)
@@ -302,7 +300,7 @@ static void on_received(struct link *link, const char *data, size_t length)
 	if (session->received_ns == session->opened_ns) /* the first bytes */
 		other = other_speech(data, length);
 	if (other) {
-		h2_session_fail(session, RUN_ERROR_MALFORMED, other);
+		fail(session, RUN_ERROR_MALFORMED, other);
 		return;
 	}
 	session->received_ns = clock_now_ns();
@@ -310,7 +308,7 @@ static void on_received(struct link *link, const char *data, size_t length)
 	taken = nghttp2_session_mem_recv(session->http, (const uint8_t *)data, length);
 	session->inside = false;
 	if (taken < 0) {
-		h2_session_fail(session, RUN_ERROR_MALFORMED, nghttp2_strerror((int)taken));
+		fail(session, RUN_ERROR_MALFORMED, nghttp2_strerror((int)taken));
 		return;
 	}
 	h2_of(session)->events->ready(session->place);
@@ -318,7 +316,7 @@ static void on_received(struct link *link, const char *data, size_t length)
 	/* nghttp2 has reported an error to the server and reads no further. */
 	if (session->link.state == LINK_OPEN && session->active &&
 	    !nghttp2_session_want_read(session->http))
-		h2_session_fail(session, RUN_ERROR_MALFORMED, "the server broke the protocol");
+		fail(session, RUN_ERROR_MALFORMED, "the server broke the protocol");
 }
 
 static void on_drained(struct link *link)
@@ -333,8 +331,7 @@ static void on_drained(struct link *link)
 
 static void on_ended(struct link *link, enum run_error error)
 {
-	h2_session_fail(of(link), error == RUN_NO_ERROR ? RUN_ERROR_CLOSED_EARLY : error,
-			link->detail);
+	fail(of(link), error == RUN_NO_ERROR ? RUN_ERROR_CLOSED_EARLY : error, link->detail);
 }
 
 static void on_closed(struct link *link)
