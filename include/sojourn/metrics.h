@@ -74,12 +74,6 @@ struct metrics_printing {
 bool metrics_print_part(struct metrics_printing *printing);
 
 /*
- * Return the text of @run, a reading of the whole observation; the caller frees it. NULL: no
- * memory.
- */
-char *metrics_text(struct metrics *metrics, const struct run *run, enum metrics_format format);
-
-/*
  * Return the same metrics in OpenTelemetry's JSON for HTTP. Counters are monotonic sums, and their
  * names lack `_total`. All are cumulative from @start_ns, the start of the observation, to @now_ns
  * (wall clock, ns since 1970).

@@ -129,26 +129,6 @@ bool metrics_print_part(struct metrics_printing *printing)
 	return false;
 }
 
-char *metrics_text(struct metrics *metrics, const struct run *run, enum metrics_format format)
-{
-	char *text = NULL;
-	size_t size;
-	struct metrics_printing printing = {.metrics = metrics,
-					    .run = run,
-					    .format = format,
-					    .file = open_memstream(&text, &size)};
-
-	if (!printing.file)
-		return NULL;
-	while (metrics_print_part(&printing))
-		;
-	if (fclose(printing.file)) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
-
 /* ---- which format ---- */
 
 /* Return q of "type/subtype; version=…; q=0.5", in thousandths. */

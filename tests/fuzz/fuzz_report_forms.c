@@ -116,9 +116,17 @@ static void measure(const struct run *run)
 
 	require(metrics != NULL);
 	for (enum metrics_format format = 0; format <= METRICS_OPENMETRICS; format++) {
-		autofree char *text = metrics_text(metrics, run, format);
+		autofree char *text = NULL;
+		size_t size;
+		struct metrics_printing printing = {.metrics = metrics,
+						    .run = run,
+						    .format = format,
+						    .file = open_memstream(&text, &size)};
 
-		require(text != NULL);
+		require(printing.file != NULL);
+		while (metrics_print_part(&printing))
+			;
+		require(!fclose(printing.file));
 	}
 	require_json(metrics_otlp(metrics, run, 1, 2));
 }

@@ -11,9 +11,17 @@
 
 static char *text_of(struct metrics *metrics, const struct run *run, enum metrics_format format)
 {
-	char *text = metrics_text(metrics, run, format);
+	char *text = NULL;
+	size_t size;
+	struct metrics_printing printing = {.metrics = metrics,
+					    .run = run,
+					    .format = format,
+					    .file = open_memstream(&text, &size)};
 
-	assert_non_null(text);
+	assert_non_null(printing.file);
+	while (metrics_print_part(&printing))
+		;
+	assert_int_equal(fclose(printing.file), 0);
 	return text;
 }
 
