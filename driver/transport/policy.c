@@ -9,17 +9,15 @@
 #include <sys/socket.h>
 
 #include "sojourn/cleanup.h"
+#include "sojourn/procfs.h"
 #include "sojourn/refuse.h"
 
 /* Return 0 if @size is within the limit in the file, or the file cannot be read. */
 static int check_buffer(const char *option, uint32_t size, const char *sysctl, char **ret_error)
 {
-	autofclose FILE *file = NULL;
+	autofclose FILE *file = procfs_open("/proc/sys/net/core/%s", sysctl);
 	uint64_t limit;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/sys/net/core/%s", sysctl);
-	file = fopen(path, "re");
 	if (!file || fscanf(file, "%" SCNu64, &limit) != 1 || size <= limit)
 		return 0;
 	return refuse(ret_error,

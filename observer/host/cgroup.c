@@ -15,6 +15,7 @@
 
 #include "process.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/procfs.h"
 
 int cgroup_open(const char *path, char *reason, size_t size, int *ret_fd)
 {
@@ -61,11 +62,9 @@ static int find_mount(char *path, size_t size)
 /* Read the cgroup's path as /proc writes it. It starts at the root that we see, or is "/../…" outside of that. */
 static int read_path(uint32_t pid, char *path, size_t size)
 {
-	autofclose FILE *file = NULL;
-	char name[64], line[PATH_MAX];
+	autofclose FILE *file = procfs_open("/proc/%u/cgroup", pid);
+	char line[PATH_MAX];
 
-	snprintf(name, sizeof(name), "/proc/%u/cgroup", pid);
-	file = fopen(name, "re");
 	while (file && fgets(line, sizeof(line), file)) {
 		if (strncmp(line, "0::", 3))
 			continue;

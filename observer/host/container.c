@@ -16,6 +16,7 @@
 
 #include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/procfs.h"
 #include "sojourn/text.h"
 
 #define ID_LENGTH 64 /* of a container's number in hexadecimal digits */
@@ -137,17 +138,9 @@ void container_parse(const char *text, struct run_place *ret_place)
 
 int container_read(uint32_t pid, struct run_place *ret_place)
 {
-	autofclose FILE *file = NULL;
-	char path[64], text[4 * PATH_MAX];
-	size_t length;
+	char text[4 * PATH_MAX];
 
-	snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return -ESRCH;
-	length = fread(text, 1, sizeof(text) - 1, file);
-	text[length] = 0;
-	if (!length)
+	if (procfs_read(procfs_open("/proc/%u/cgroup", pid), text, sizeof(text)) <= 0)
 		return -ESRCH;
 	container_parse(text, ret_place);
 	return 0;

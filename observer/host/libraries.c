@@ -11,6 +11,7 @@
 #include <sys/sysmacros.h>
 
 #include "sojourn/cleanup.h"
+#include "sojourn/procfs.h"
 #include "sojourn/text.h"
 
 #define DELETED " (deleted)"
@@ -85,12 +86,10 @@ static void note_program(uint32_t pid, struct library *library)
 int libraries_of(uint32_t pid, const char *const *names, size_t count,
 		 struct library *ret_libraries)
 {
-	autofclose FILE *file = NULL;
-	char path[64], line[1024];
+	autofclose FILE *file = procfs_open("/proc/%u/maps", pid);
 	struct mapping mapping;
+	char line[1024];
 
-	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
-	file = fopen(path, "re");
 	if (!file)
 		return -errno;
 	for (size_t i = 0; i < count; i++) {

@@ -16,6 +16,7 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/finding.h"
 #include "sojourn/machine.h"
+#include "sojourn/procfs.h"
 
 #define VULNERABILITIES "/sys/devices/system/cpu/vulnerabilities/"
 #define CLOCK_SOURCE	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -25,18 +26,7 @@
 /* Read a file below @root. False: it cannot be read. */
 static bool read_text(const char *root, const char *path, size_t size, char *ret_text)
 {
-	autofclose FILE *file = NULL;
-	char whole[512];
-	size_t n;
-
-	if (snprintf(whole, sizeof(whole), "%s%s", root, path) >= (int)sizeof(whole))
-		return false;
-	file = fopen(whole, "re");
-	if (!file)
-		return false;
-	n = fread(ret_text, 1, size - 1, file);
-	ret_text[n] = 0;
-	return !ferror(file);
+	return procfs_read(procfs_open("%s%s", root, path), ret_text, size) >= 0;
 }
 
 /* Read its first line, without blanks at the end. */

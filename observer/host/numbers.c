@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sojourn/cleanup.h"
+#include "sojourn/procfs.h"
 
 #define IPV4	  "/proc/sys/net/ipv4/"
 #define NETFILTER "/proc/sys/net/netfilter/"
@@ -78,18 +79,6 @@ const char *numbers_source(enum resource_number number)
 	return rows[number].source;
 }
 
-static int read_text(const char *path, char *buffer, size_t size)
-{
-	autofclose FILE *file = fopen(path, "re");
-	size_t n;
-
-	if (!file)
-		return -errno;
-	n = fread(buffer, 1, size - 1, file);
-	buffer[n] = 0;
-	return 0;
-}
-
 /* Return the @index-th word after @text within its line; NULL at the line's end. */
 static const char *word_at(const char *text, unsigned int index)
 {
@@ -157,8 +146,9 @@ struct run_number numbers_one(enum resource_number number)
 {
 	char text[16384] = "";
 
-	return read_text(rows[number].path, text, sizeof(text)) < 0 ? (struct run_number){}
-								    : extract(text, &rows[number]);
+	return procfs_read(procfs_open("%s", rows[number].path), text, sizeof(text)) < 0
+		       ? (struct run_number){}
+		       : extract(text, &rows[number]);
 }
 
 void numbers_read(struct resource_numbers *ret_numbers)
@@ -170,7 +160,7 @@ void numbers_read(struct resource_numbers *ret_numbers)
 		/* Rows of one file are neighbours: it is read once. */
 		if (strcmp(path, rows[i].path)) {
 			path = rows[i].path;
-			if (read_text(path, text, sizeof(text)) < 0)
+			if (procfs_read(procfs_open("%s", path), text, sizeof(text)) < 0)
 				text[0] = 0;
 		}
 		ret_numbers->of[i] = extract(text, &rows[i]);
@@ -182,7 +172,8 @@ static unsigned int read_sysctl(const char *path, unsigned int missing)
 	char text[64];
 	unsigned int value;
 
-	if (read_text(path, text, sizeof(text)) < 0 || sscanf(text, "%u", &value) != 1)
+	if (procfs_read(procfs_open("%s", path), text, sizeof(text)) < 0 ||
+	    sscanf(text, "%u", &value) != 1)
 		return missing;
 	return value;
 }
@@ -192,7 +183,7 @@ int numbers_rules(struct port_rules *ret_rules)
 	struct port_rules rules = {};
 	unsigned int low, high;
 	char text[16384];
-	int r = read_text(IPV4 "ip_local_port_range", text, sizeof(text));
+	int r = procfs_read(procfs_open(IPV4 "ip_local_port_range"), text, sizeof(text));
 
 	if (r < 0)
 		return r;
@@ -204,9 +195,9 @@ int numbers_rules(struct port_rules *ret_rules)
 	/* Fixed at a second until 6.14 (ca6a6f93867a). */
 	rules.reuse_delay_ms = read_sysctl(IPV4 "tcp_tw_reuse_delay", 1000);
 	rules.timestamps = read_sysctl(IPV4 "tcp_timestamps", 1);
-	if (!read_text(IPV4 "ip_local_reserved_ports", text, sizeof(text)))
+	if (procfs_read(procfs_open(IPV4 "ip_local_reserved_ports"), text, sizeof(text)) >= 0)
 		r = ports_parse(text, rules.reserved);
-	if (!r)
+	if (r >= 0)
 		*ret_rules = rules;
-	return r;
+	return r < 0 ? r : 0;
 }

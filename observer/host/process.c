@@ -15,6 +15,7 @@
 #include "sockets.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/procfs.h"
 
 const char *const process_types[DESCRIPTOR_TYPES] = {"sockets", "files", "pipes",
 						     "event descriptors", "others"};
@@ -23,11 +24,8 @@ const char *const process_types[DESCRIPTOR_TYPES] = {"sockets", "files", "pipes"
 
 int process_comm(uint32_t pid, char *buffer, size_t size)
 {
-	autofclose FILE *file = NULL;
-	char path[64];
+	autofclose FILE *file = procfs_open("/proc/%u/comm", pid);
 
-	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
-	file = fopen(path, "re");
 	if (!file || !fgets(buffer, (int)size, file))
 		return -ESRCH;
 	buffer[strcspn(buffer, "\n")] = 0;
@@ -36,11 +34,9 @@ int process_comm(uint32_t pid, char *buffer, size_t size)
 
 int process_user(uint32_t pid, uint32_t *ret_user)
 {
-	autofclose FILE *file = NULL;
-	char path[64], line[128];
+	autofclose FILE *file = procfs_open("/proc/%u/status", pid);
+	char line[128];
 
-	snprintf(path, sizeof(path), "/proc/%u/status", pid);
-	file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "Uid: %u", ret_user) == 1)
 			return 0;
@@ -83,11 +79,9 @@ static struct run_number open_descriptors(uint32_t pid)
 /* Read RLIMIT_NOFILE of process @pid: the soft limit and the hard one. */
 static bool read_limits(uint32_t pid, unsigned long long *ret_soft, unsigned long long *ret_hard)
 {
-	autofclose FILE *file = NULL;
-	char path[64], line[128];
+	autofclose FILE *file = procfs_open("/proc/%u/limits", pid);
+	char line[128];
 
-	snprintf(path, sizeof(path), "/proc/%u/limits", pid);
-	file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "Max open files %llu %llu", ret_soft, ret_hard) == 2)
 			return true;
@@ -138,12 +132,10 @@ static void copy_unit(char *path, char *buffer, size_t size)
 
 void process_unit(uint32_t pid, char *buffer, size_t size)
 {
-	autofclose FILE *file = NULL;
-	char path[64], line[512];
+	autofclose FILE *file = procfs_open("/proc/%u/cgroup", pid);
+	char line[512];
 
 	buffer[0] = 0;
-	snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
-	file = fopen(path, "re");
 	/* "0::PATH" is cgroup v2, "1:name=systemd:PATH" systemd's on v1. */
 	while (file && !buffer[0] && fgets(line, sizeof(line), file)) {
 		char *name = strchr(line, ':');
@@ -475,14 +467,12 @@ static int add_tcp(uint32_t pid, struct wanted *wanted)
 /* Add the Unix listeners: of the flags, the kernel shows only that a socket accepts (__SO_ACCEPTCON). */
 static int add_unix(uint32_t pid, struct wanted *wanted)
 {
-	autofclose FILE *file = NULL;
+	autofclose FILE *file = procfs_open("/proc/%u/net/unix", pid);
 	unsigned long long inode;
-	char path[64], line[256];
 	unsigned int flags;
+	char line[256];
 	int r = 0;
 
-	snprintf(path, sizeof(path), "/proc/%u/net/unix", pid);
-	file = fopen(path, "re");
 	if (!file)
 		return -errno;
 	while (!r && fgets(line, sizeof(line), file))

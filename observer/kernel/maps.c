@@ -5,15 +5,14 @@
 #include <stdio.h>
 
 #include "sojourn/cleanup.h"
+#include "sojourn/procfs.h"
 
 uint64_t kernel_map_bytes(int map_fd)
 {
-	autofclose FILE *file = NULL;
-	char path[64], line[128];
+	autofclose FILE *file = procfs_open("/proc/self/fdinfo/%d", map_fd);
 	unsigned long long bytes;
+	char line[128];
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", map_fd);
-	file = fopen(path, "re");
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "memlock: %llu", &bytes) == 1)
 			return bytes;
