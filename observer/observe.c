@@ -29,6 +29,7 @@
 #include "kernel/plan.h"
 #include "host/process.h"
 #include "process/reserve.h"
+#include "sojourn/address.h"
 #include "sojourn/cli.h"
 #include "sojourn/clock.h"
 #include "sojourn/log.h"
@@ -612,15 +613,13 @@ static const struct {
 /* Explain that the endpoint's address is in use, or none of this host's. */
 static void explain_address(const struct observe_options *options, int error)
 {
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&options->address;
-	const struct sockaddr_in *in = (const struct sockaddr_in *)&options->address;
-	bool v6 = options->address.ss_family == AF_INET6;
-	uint16_t port = ntohs(v6 ? in6->sin6_port : in->sin_port);
-	struct socket_address address = {0};
+	const struct sockaddr *address = (const struct sockaddr *)&options->address;
+	/* sin_port and sin6_port lie at the same offset. */
+	uint16_t port = ntohs(((const struct sockaddr_in *)address)->sin_port);
 	char text[64], owner[64];
+	size_t size;
 
-	memcpy(address.bytes, v6 ? (const void *)&in6->sin6_addr : &in->sin_addr, v6 ? 16 : 4);
-	sockets_format((uint8_t)options->address.ss_family, &address, port, text, sizeof(text));
+	address_format(address->sa_family, address_bytes(address, &size), port, text, sizeof(text));
 	listening_owner(port, owner, sizeof(owner));
 	if (error == -EADDRINUSE)
 		log_error("--listen: %s is in use by %s: give another port, or 0 for a free one",

@@ -20,6 +20,7 @@
 #include "load/share.h"
 #include "scenario/engine.h"
 #include "scenario/scenario.h"
+#include "sojourn/address.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 #include "sojourn/refuse.h"
@@ -166,10 +167,10 @@ static struct address address_of(const struct sockaddr *socket)
 {
 	struct address address = {.family = socket->sa_family};
 
-	if (socket->sa_family == AF_INET)
-		memcpy(address.bytes, &((const struct sockaddr_in *)socket)->sin_addr, 4);
-	else
-		memcpy(address.bytes, &((const struct sockaddr_in6 *)socket)->sin6_addr, 16);
+	size_t size;
+	const void *bytes = address_bytes(socket, &size);
+
+	memcpy(address.bytes, bytes, size);
 	(void)unmap(&address);
 	return address;
 }

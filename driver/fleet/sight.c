@@ -15,8 +15,10 @@
 #include "ceilings.h"
 #include "engine/engine.h"
 #include "engine/target.h"
+#include "sojourn/address.h"
 #include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/procfs.h"
 #include "sojourn/refuse.h"
 #include "sojourn/run.h"
 #include "sojourn/text.h"
@@ -26,16 +28,17 @@ DEFINE_CLEANUP(struct addrinfo *, freeaddrinfo)
 /* Of one name; a run connects to few of them. */
 #define ADDRESSES_MAX 16U
 
+#define DISCARD 9 /* the discard port, as any will do: nothing is sent */
+
 _Static_assert(SIGHT_TARGETS <= 64, "a bit for each target");
 
 void sight_place(char ret_place[static SIGHT_PLACE])
 {
-	autofclose FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 	struct stat status = {0};
 	char boot[40] = "";
 
-	if (file && fgets(boot, sizeof(boot), file))
-		boot[strcspn(boot, "\n")] = '\0';
+	(void)procfs_read(procfs_open("/proc/sys/kernel/random/boot_id"), boot, sizeof(boot));
+	boot[strcspn(boot, "\n")] = '\0';
 	(void)stat("/proc/self/ns/net", &status);
 	snprintf(ret_place, SIGHT_PLACE, "%s %ju %ju", boot, (uintmax_t)status.st_dev,
 		 (uintmax_t)status.st_ino);
@@ -45,10 +48,8 @@ void sight_place(char ret_place[static SIGHT_PLACE])
 
 static const char *format_address(const struct sockaddr *address, size_t size, char *ret_text)
 {
-	const void *bytes =
-		address->sa_family == AF_INET6
-			? (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr
-			: &((const struct sockaddr_in *)address)->sin_addr;
+	size_t length;
+	const void *bytes = address_bytes(address, &length);
 
 	if (!inet_ntop(address->sa_family, bytes, ret_text, (socklen_t)size))
 		return NULL;
@@ -155,38 +156,6 @@ void sight_targets_clear(struct sight_targets *targets)
 
 /* ---- the agent's side ---- */
 
-struct endpoint {
-	struct sockaddr_storage storage;
-	socklen_t length;
-	const void *bytes; /* of the address */
-	size_t size;
-};
-
-static bool parse_address(const char *text, struct endpoint *ret_endpoint)
-{
-	struct endpoint *endpoint = ret_endpoint;
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&endpoint->storage;
-	struct sockaddr_in *in = (struct sockaddr_in *)&endpoint->storage;
-
-	*endpoint = (struct endpoint){0};
-	if (inet_pton(AF_INET, text, &in->sin_addr) == 1) {
-		in->sin_family = AF_INET;
-		in->sin_port = htons(9);
-		endpoint->length = sizeof(*in);
-		endpoint->bytes = &in->sin_addr;
-		endpoint->size = sizeof(in->sin_addr);
-		return true;
-	}
-	if (inet_pton(AF_INET6, text, &in6->sin6_addr) != 1)
-		return false;
-	in6->sin6_family = AF_INET6;
-	in6->sin6_port = htons(9);
-	endpoint->length = sizeof(*in6);
-	endpoint->bytes = &in6->sin6_addr;
-	endpoint->size = sizeof(in6->sin6_addr);
-	return true;
-}
-
 static bool is_loopback(const char *address)
 {
 	return !strncmp(address, "127.", 4) || !strcmp(address, "::1") ||
@@ -197,32 +166,34 @@ static bool is_loopback(const char *address)
  * An address is of this host if packets to it would leave from itself. This asks the routes, which
  * know more than the interfaces: whole networks may be local. Nothing is sent.
  */
-static bool is_of_this_host(const struct endpoint *endpoint)
+static bool is_of_this_host(struct sockaddr_storage address)
 {
-	autoclose int fd = socket(endpoint->storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	autoclose int fd = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_storage own = {0};
 	socklen_t length = sizeof(own);
-	size_t at = (size_t)((const char *)endpoint->bytes - (const char *)&endpoint->storage);
+	size_t size;
+	const void *bytes = address_bytes((const struct sockaddr *)&address, &size);
 
+	((struct sockaddr_in *)&address)->sin_port = htons(DISCARD); /* at the same place in IPv6 */
 	return fd >= 0 &&
-	       !connect(fd, (const struct sockaddr *)&endpoint->storage, endpoint->length) &&
+	       !connect(fd, (const struct sockaddr *)&address, address_length(&address)) &&
 	       !getsockname(fd, (struct sockaddr *)&own, &length) &&
-	       own.ss_family == endpoint->storage.ss_family &&
-	       !memcmp((const char *)&own + at, endpoint->bytes, endpoint->size);
+	       own.ss_family == address.ss_family &&
+	       !memcmp(address_bytes((const struct sockaddr *)&own, &size), bytes, size);
 }
 
 /* Every host has loopback addresses, so they are compared within one network namespace only. */
 static void compare_address(const char *host, const char *text, bool same_place,
 			    const struct sight_limits *limits, struct sight_target *target)
 {
-	struct endpoint endpoint;
+	struct sockaddr_storage address;
 
-	if (!parse_address(text, &endpoint))
+	if (address_parse(text, &address))
 		return;
-	if (limits->sees && ceilings_list_has(limits->sees, host, target->port,
-					      (const struct sockaddr *)&endpoint.storage))
+	if (limits->sees &&
+	    ceilings_list_has(limits->sees, host, target->port, (const struct sockaddr *)&address))
 		target->sure = true;
-	else if (is_loopback(text) ? same_place : is_of_this_host(&endpoint))
+	else if (is_loopback(text) ? same_place : is_of_this_host(address))
 		target->here = true;
 	else
 		return;
@@ -232,11 +203,10 @@ static void compare_address(const char *host, const char *text, bool same_place,
 static void check_allowed(const char *host, const struct sight_target *target,
 			  const struct sight_limits *limits, struct sight *sight)
 {
-	struct endpoint endpoint;
+	struct sockaddr_storage address;
 
-	if (!limits->allow || !parse_address(target->address, &endpoint) ||
-	    ceilings_list_has(limits->allow, host, target->port,
-			      (const struct sockaddr *)&endpoint.storage))
+	if (!limits->allow || address_parse(target->address, &address) ||
+	    ceilings_list_has(limits->allow, host, target->port, (const struct sockaddr *)&address))
 		return;
 	snprintf(sight->refused, sizeof(sight->refused),
 		 "'%s' is not among the targets of its --allow %s", target->name, limits->allow);

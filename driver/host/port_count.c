@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "engine/engine.h"
+#include "sojourn/address.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/inet_diag.h"
@@ -148,7 +149,7 @@ static int add_route(struct port_count *count, const struct target *target)
 
 	if (fd < 0 ||
 	    connect(fd, (const struct sockaddr *)&target->address,
-		    source_address_length(&target->address)) ||
+		    address_length(&target->address)) ||
 	    getsockname(fd, (struct sockaddr *)&own, &length))
 		return -errno;
 	return add_source(count, &own);

@@ -11,6 +11,7 @@
 
 #include "host_limits.h"
 #include "link.h"
+#include "sojourn/address.h"
 #include "sojourn/clock.h"
 
 #define PORT_TRIES 64U
@@ -471,7 +472,7 @@ int link_plan_fill(const struct link_settings *settings, const struct sockaddr_s
 {
 	struct link_plan plan = {
 		.address = *address,
-		.address_length = source_address_length(address),
+		.address_length = address_length(address),
 		.policy = settings->policy,
 		.timeout_ns = settings->timeout_ns,
 		.sampling = settings->sampling && address->ss_family != AF_UNIX,

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "sojourn/address.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
 
@@ -24,21 +25,6 @@
 #ifndef TCP_FASTOPEN_NO_COOKIE
 #define TCP_FASTOPEN_NO_COOKIE 34 /* Linux 4.15 */
 #endif
-
-static int parse_address(const char *text, struct sockaddr_storage *ret_address)
-{
-	struct sockaddr_in *v4 = (struct sockaddr_in *)ret_address;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret_address;
-
-	*ret_address = (struct sockaddr_storage){0};
-	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1)
-		ret_address->ss_family = AF_INET;
-	else if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1)
-		ret_address->ss_family = AF_INET6;
-	else
-		return -EINVAL;
-	return 0;
-}
 
 /* Return the last 32 bits of an address, in network order, which a range counts up. */
 static uint32_t *tail_of(struct sockaddr_storage *address)
@@ -83,7 +69,7 @@ static int parse_item(char *item, struct source_set *set, char **ret_error)
 
 	if (dash)
 		*dash = '\0';
-	if (parse_address(item, &first) || (dash && parse_address(dash + 1, &last)))
+	if (address_parse(item, &first) || (dash && address_parse(dash + 1, &last)))
 		return refuse(ret_error,
 			      "--source: '%s%s%s' is not an address or a range of them; write "
 			      "them like 127.0.0.2,127.0.0.10-127.0.0.40",
@@ -102,14 +88,6 @@ static int parse_item(char *item, struct source_set *set, char **ret_error)
 	return append(set, &first, count);
 }
 
-socklen_t source_address_length(const struct sockaddr_storage *address)
-{
-	if (address->ss_family == AF_UNIX)
-		return sizeof(struct sockaddr_un);
-	return address->ss_family == AF_INET ? sizeof(struct sockaddr_in)
-					     : sizeof(struct sockaddr_in6);
-}
-
 static int compare_addresses(const void *left, const void *right)
 {
 	return memcmp(left, right, sizeof(struct sockaddr_storage));
@@ -118,8 +96,10 @@ static int compare_addresses(const void *left, const void *right)
 static void print_address(const struct sockaddr_storage *address,
 			  char text[static INET6_ADDRSTRLEN])
 {
-	getnameinfo((const struct sockaddr *)address, source_address_length(address), text,
-		    INET6_ADDRSTRLEN, NULL, 0, NI_NUMERICHOST);
+	size_t size;
+
+	address_format(address->ss_family, address_bytes((const struct sockaddr *)address, &size),
+		       0, text, INET6_ADDRSTRLEN);
 }
 
 /* Ports of a repeated address would count twice. */
@@ -179,7 +159,7 @@ int source_check(const struct source_set *set, int family, char **ret_error)
 
 		if (fd < 0)
 			return -errno;
-		if (same && !bind(fd, (struct sockaddr *)address, source_address_length(address)))
+		if (same && !bind(fd, (struct sockaddr *)address, address_length(address)))
 			continue;
 		print_address(address, text);
 		return refuse(ret_error, "--source: '%s' cannot be used: %s", text,
@@ -314,7 +294,7 @@ static int bind_port(const struct source_set *set, struct source_cursor *cursor,
 		/* The port is at the same place in both families. */
 		((struct sockaddr_in *)&address)->sin_port =
 			htons((uint16_t)(low + next / addresses % (high - low + 1)));
-		if (!bind(fd, (struct sockaddr *)&address, source_address_length(&address)))
+		if (!bind(fd, (struct sockaddr *)&address, address_length(&address)))
 			return 0;
 		if (errno != EADDRINUSE)
 			return -errno;
@@ -332,8 +312,7 @@ static int bind_address(const struct source_set *set, struct source_cursor *curs
 	address = &set->addresses[cursor->next++ % set->count];
 	/* Otherwise bind() chooses a port for exclusive use, and half of the range is lost. */
 	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
-	return bind(fd, (const struct sockaddr *)address, source_address_length(address)) ? -errno
-											  : 0;
+	return bind(fd, (const struct sockaddr *)address, address_length(address)) ? -errno : 0;
 }
 
 int source_bind(const struct source_set *set, struct source_cursor *cursor, int fd)

@@ -75,9 +75,6 @@ enum source_choice source_probe_judge(int err, const uint16_t *ports, size_t cou
 /* Replace RANGE by OWN if connect() prefers one parity here. Once, before any connection. */
 void source_settle(struct source_set *set, uint32_t port_range);
 
-/* Return the length of an address of AF_INET, AF_INET6 or AF_UNIX. */
-socklen_t source_address_length(const struct sockaddr_storage *address);
-
 /* Return the number of source addresses: 1 if the kernel chooses. */
 static inline size_t source_addresses(const struct source_set *set)
 {

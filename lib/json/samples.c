@@ -14,6 +14,7 @@
 #include "columns.h"
 #include "print.h"
 #include "schema_parts.h"
+#include "sojourn/address.h"
 #include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
 
@@ -73,14 +74,12 @@ static struct run_rows rows_of(struct row *rows, size_t count)
 /* Print without escaping: addresses have no special characters. */
 static void print_address(const uint32_t words[4], FILE *file)
 {
-	const struct in6_addr *address = (const void *)words;
+	bool v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)words);
 	char text[INET6_ADDRSTRLEN];
 
-	if (IN6_IS_ADDR_V4MAPPED(address))
-		inet_ntop(AF_INET, &words[3], text, sizeof(text));
-	else
-		inet_ntop(AF_INET6, address, text, sizeof(text));
-	fprintf(file, "\"%s\"", text);
+	fprintf(file, "\"%s\"",
+		address_format(v4 ? AF_INET : AF_INET6, v4 ? &words[3] : words, 0, text,
+			       sizeof(text)));
 }
 
 static const char *const flow_names[] = {"client", "client_port", "server", "server_port"};

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "sockets.h"
+#include "sojourn/address.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/inet_diag.h"
@@ -68,7 +69,7 @@ static void visit_tcp(void *context, const struct resource_socket *socket)
 	outgoing->inode = socket->inode;
 	outgoing->port = socket->destination_port;
 	outgoing->here = stays_here(socket);
-	sockets_format(socket->family, &socket->destination, socket->destination_port,
+	address_format(socket->family, socket->destination.bytes, socket->destination_port,
 		       outgoing->towards, sizeof(outgoing->towards));
 }
 

@@ -12,6 +12,7 @@
 
 #include "sojourn/cleanup.h"
 #include "sojourn/inet_diag.h"
+#include "sojourn/procfs.h"
 
 #define TIMER_TIME_WAIT 3
 #define USER_HZ_MS	10 /* /proc counts time in hundredths of a second on every architecture */
@@ -191,14 +192,10 @@ static void to_socket(const struct line *line, bool udp, struct resource_socket 
 int sockets_table(uint32_t pid, const char *name, uint32_t states, socket_visit visit,
 		  void *context)
 {
-	autofclose FILE *file = NULL;
-	char path[64], text[512];
+	autofclose FILE *file = pid ? procfs_open("/proc/%u/net/%s", pid, name)
+				    : procfs_open("/proc/self/net/%s", name);
+	char text[512];
 
-	if (pid)
-		snprintf(path, sizeof(path), "/proc/%u/net/%s", pid, name);
-	else
-		snprintf(path, sizeof(path), "/proc/self/net/%s", name);
-	file = fopen(path, "re");
 	if (!file)
 		return errno == ENOENT && strchr(name, '6') ? 0 : -errno;
 	while (fgets(text, sizeof(text), file)) {
@@ -259,17 +256,4 @@ bool sockets_is_loopback(uint8_t family, const struct socket_address *address)
 {
 	return family == AF_INET ? address->bytes[0] == 127
 				 : IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)address->bytes);
-}
-
-char *sockets_format(uint8_t family, const struct socket_address *address, uint16_t port,
-		     char *buffer, unsigned int size)
-{
-	char text[INET6_ADDRSTRLEN] = "?";
-
-	inet_ntop(family, address->bytes, text, sizeof(text));
-	if (!port)
-		snprintf(buffer, size, "%s", text);
-	else
-		snprintf(buffer, size, family == AF_INET6 ? "[%s]:%u" : "%s:%u", text, port);
-	return buffer;
 }

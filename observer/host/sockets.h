@@ -108,10 +108,6 @@ enum socket_source sockets_source(void);
 /* Return whether the address is one of this host alone. */
 bool sockets_is_loopback(uint8_t family, const struct socket_address *address);
 
-/* Print an address like "10.0.0.1:80" or "[::1]:80"; without the port if it is 0. */
-char *sockets_format(uint8_t family, const struct socket_address *address, uint16_t port,
-		     char *buffer, unsigned int size);
-
 /*
  * Visit the sockets of one table of /proc/net ("tcp", "udp6", …) in the namespace of process @pid
  * (0: our own). A missing table of IPv6 counts as empty. 0 or -errno.

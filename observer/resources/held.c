@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "resource.h"
+#include "sojourn/address.h"
 #include "sojourn/array.h"
 
 #define INFO "inet_diag, tcp_info"
@@ -131,12 +132,13 @@ static void name_end(const struct resource_pair *pair, const struct resource_soc
 
 	if (listener || s->source_port < pair->after.rules.low ||
 	    s->source_port > pair->after.rules.high) {
-		sockets_format(end->family, &end->source, end->source_port, resource->object,
+		address_format(end->family, end->source.bytes, end->source_port, resource->object,
 			       sizeof(resource->object));
 		resource->port = end->source_port;
 		return;
 	}
-	sockets_format(s->family, &s->destination, s->destination_port, address, sizeof(address));
+	address_format(s->family, s->destination.bytes, s->destination_port, address,
+		       sizeof(address));
 	snprintf(resource->object, sizeof(resource->object), "connections to %s", address);
 	resource->other_port = s->destination_port;
 }
@@ -197,7 +199,8 @@ static void own_listeners(const struct resource_pair *pair, struct resource *res
 	for (size_t i = 0; i < pair->after.listeners.count; i++) {
 		const struct resource_socket *l = &pair->after.listeners.sockets[i];
 
-		sockets_format(l->family, &l->source, l->source_port, address, sizeof(address));
+		address_format(l->family, l->source.bytes, l->source_port, address,
+			       sizeof(address));
 		if (!strcmp(address, resource->object))
 			resource_own(resource, process_owner(pair->owners.owners,
 							     pair->owners.count, l->inode));

@@ -8,6 +8,7 @@
 
 #include "resource.h"
 #include "events.h"
+#include "sojourn/address.h"
 #include "sojourn/units.h"
 
 static const struct failure {
@@ -39,12 +40,9 @@ static struct change change_of(const struct events_reading *before, const struct
 	};
 }
 
-static char *format_address(const struct event_key *key, char *buffer, unsigned int size)
+static char *format_address(const struct event_key *key, char *buffer, size_t size)
 {
-	struct socket_address address;
-
-	memcpy(address.bytes, key->address, sizeof(address.bytes));
-	return sockets_format((uint8_t)key->family, &address, key->port, buffer, size);
+	return address_format((uint8_t)key->family, key->address, key->port, buffer, size);
 }
 
 /* Name processes that have ended from the kernel side, which keeps their names. */

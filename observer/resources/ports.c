@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "resource.h"
+#include "sojourn/address.h"
 
 /* How many descriptors processes had, at points of the sample. */
 struct trend {
@@ -164,8 +165,9 @@ void resource_measure_ports(const struct resource_pair *pair, const struct proce
 		resource->capacity = capacity;
 		resource->port = key->port;
 		snprintf(resource->object, sizeof(resource->object), "%s to %s",
-			 sockets_format(key->family, &key->source, 0, from, sizeof(from)),
-			 sockets_format(key->family, &key->destination, key->port, to, sizeof(to)));
+			 address_format(key->family, key->source.bytes, 0, from, sizeof(from)),
+			 address_format(key->family, key->destination.bytes, key->port, to,
+					sizeof(to)));
 		add_facts(resource, netns, use);
 		add_owners(resource, &pair->owners, i);
 		find_server(netns, key, resource);

@@ -8,6 +8,7 @@
 
 #include "resource.h"
 #include "sojourn/clock.h"
+#include "sojourn/procfs.h"
 #include "sojourn/run.h"
 
 /* States in /proc/PID/stat (proc(5)). */
@@ -34,12 +35,10 @@ static const char *state_word(char letter)
 /* Return the state's letter. It follows the name in parentheses, which may contain parentheses itself. */
 static char state_of(uint32_t pid)
 {
-	char path[64], text[512] = "";
+	char text[512];
 	const char *end;
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	autofclose FILE *file = fopen(path, "re");
-	if (!file || !fgets(text, sizeof(text), file))
+	if (procfs_read(procfs_open("/proc/%u/stat", pid), text, sizeof(text)) < 0)
 		return 0;
 	end = strrchr(text, ')');
 	return end && end[1] == ' ' ? end[2] : 0;
@@ -48,12 +47,8 @@ static char state_of(uint32_t pid)
 /* Find where the process waits in the kernel; empty: it does not, or this is not readable. */
 static void waits_in(uint32_t pid, char *ret_name, size_t size)
 {
-	char path[64];
-
-	*ret_name = 0;
-	snprintf(path, sizeof(path), "/proc/%u/wchan", pid);
-	autofclose FILE *file = fopen(path, "re");
-	if (!file || !fgets(ret_name, (int)size, file) || !strcmp(ret_name, "0"))
+	if (procfs_read(procfs_open("/proc/%u/wchan", pid), ret_name, size) < 0 ||
+	    !strcmp(ret_name, "0"))
 		*ret_name = 0;
 }
 

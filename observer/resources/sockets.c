@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "resource.h"
+#include "sojourn/address.h"
 
 #define LISTENER "listening socket, inet_diag"
 #define WITHOUT	 "listening socket, /proc/net/tcp"
@@ -14,7 +15,7 @@ static uint32_t owner(const struct resource_pair *pair, uint64_t inode)
 
 static void name_socket(struct resource *resource, const struct resource_socket *s)
 {
-	sockets_format(s->family, &s->source, s->source_port, resource->object,
+	address_format(s->family, s->source.bytes, s->source_port, resource->object,
 		       sizeof(resource->object));
 	resource->port = s->source_port;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "sojourn/address.h"
 #include "sojourn/clock.h"
 
 /* How many sockets wait for late replies at most. */
@@ -84,8 +85,7 @@ static int connect_socket(struct udp *udp, int fd)
 		return err;
 	policy_apply(&plan->policy, fd);
 	datagram_want_errors(fd, plan->address.ss_family);
-	if (!connect(fd, (const struct sockaddr *)&plan->address,
-		     source_address_length(&plan->address)))
+	if (!connect(fd, (const struct sockaddr *)&plan->address, address_length(&plan->address)))
 		return 0;
 	return errno == EAGAIN ? -EADDRNOTAVAIL : -errno;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sojourn/address.h"
 #include "sojourn/units.h"
 
 /* HOST, HOST:PORT, [ADDR6] or [ADDR6]:PORT, as in RFC 3986's authority. */
@@ -56,21 +57,13 @@ static int parse_authority(const char *text, struct authority *ret_authority)
 /* Brackets are for IPv6, and IPv6 is in brackets: anything else is a typing error. */
 static int to_sockaddr(const struct authority *authority, struct sockaddr_storage *ret_address)
 {
-	struct sockaddr_storage address = {0};
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&address;
-	struct sockaddr_in *in = (struct sockaddr_in *)&address;
+	struct sockaddr_storage address;
 
-	if (authority->bracketed) {
-		in6->sin6_family = AF_INET6;
-		in6->sin6_port = htons(authority->port);
-		if (inet_pton(AF_INET6, authority->host, &in6->sin6_addr) != 1)
-			return -EINVAL;
-	} else {
-		in->sin_family = AF_INET;
-		in->sin_port = htons(authority->port);
-		if (inet_pton(AF_INET, authority->host, &in->sin_addr) != 1)
-			return -EINVAL;
-	}
+	if (address_parse(authority->host, &address) ||
+	    authority->bracketed != (address.ss_family == AF_INET6))
+		return -EINVAL;
+	/* sin_port and sin6_port lie at the same offset. */
+	((struct sockaddr_in *)&address)->sin_port = htons(authority->port);
 	*ret_address = address;
 	return 0;
 }
@@ -86,13 +79,6 @@ int http_address_parse(const char *text, struct sockaddr_storage *ret_address)
 	return to_sockaddr(&authority, ret_address);
 }
 
-socklen_t http_address_length(const struct sockaddr_storage *address)
-{
-	return address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					      : sizeof(struct sockaddr_in);
-}
-
-/* sin_port and sin6_port lie at the same offset. */
 in_port_t http_address_port(const struct sockaddr_storage *address)
 {
 	return ntohs(((const struct sockaddr_in *)address)->sin_port);
@@ -101,14 +87,11 @@ in_port_t http_address_port(const struct sockaddr_storage *address)
 void http_address_url(const struct sockaddr_storage *address, bool tls,
 		      char url[HTTP_ADDRESS_URL_MAX])
 {
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
-	const struct sockaddr_in *in = (const struct sockaddr_in *)address;
-	char text[INET6_ADDRSTRLEN] = "";
+	char text[INET6_ADDRSTRLEN];
+	size_t size;
 
-	if (address->ss_family == AF_INET6)
-		inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
-	else
-		inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
+	address_format(address->ss_family, address_bytes((const struct sockaddr *)address, &size),
+		       0, text, sizeof(text));
 	snprintf(url, HTTP_ADDRESS_URL_MAX,
 		 address->ss_family == AF_INET6 ? "http%s://[%s]:%u" : "http%s://%s:%u",
 		 tls ? "s" : "", text, http_address_port(address));

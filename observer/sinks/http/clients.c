@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A service's clients as JSON; see clients.h. */
 #include "clients.h"
+#include "sojourn/address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,9 +33,9 @@ static int print_clients(const struct snapshot_clients *clients, char **ret_text
 		clients->count, clients->connections, clients->partial ? "true" : "false");
 	for (size_t i = 0; i < told; i++) {
 		const struct snapshot_client *client = &clients->list[i];
-		char address[INET6_ADDRSTRLEN] = "?";
+		char address[INET6_ADDRSTRLEN];
 
-		inet_ntop(client->family, client->address, address, sizeof(address));
+		address_format(client->family, client->address, 0, address, sizeof(address));
 		fprintf(file, "%s{\"address\": \"%s\", \"connections\": %zu}", i ? ", " : "",
 			address, client->connections);
 	}

@@ -21,6 +21,7 @@
 #include "routes.h"
 #include "secrets.h"
 #include "process/reserve.h"
+#include "sojourn/address.h"
 #include "sojourn/clock.h"
 #include "sojourn/own_token.h"
 #include "sojourn/units.h"
@@ -660,7 +661,7 @@ static int open_socket(const struct sockaddr_storage *address, int *ret_fd)
 
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer)) ||
-	    bind(fd, (const struct sockaddr *)address, http_address_length(address)) ||
+	    bind(fd, (const struct sockaddr *)address, address_length(address)) ||
 	    listen(fd, SOMAXCONN))
 		return -errno;
 	*ret_fd = TAKE_FD(fd);

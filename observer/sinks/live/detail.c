@@ -7,6 +7,7 @@
 
 #include "bars.h"
 #include "page.h"
+#include "sojourn/address.h"
 #include "sojourn/screen.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/text.h"
@@ -268,9 +269,9 @@ static const char *no_clients(const struct live_page *page, const struct run_ser
 static void draw_client(const struct live_page *page, size_t index, int y)
 {
 	const struct snapshot_client *client = &page->clients.list[index];
-	char address[INET6_ADDRSTRLEN] = "?", count[32];
+	char address[INET6_ADDRSTRLEN], count[32];
 
-	inet_ntop(client->family, client->address, address, sizeof(address));
+	address_format(client->family, client->address, 0, address, sizeof(address));
 	screen_put(y, 1, 42, SCREEN_PLAIN, SCREEN_LEFT, address);
 	screen_put(y, 44, VALUE_WIDTH, SCREEN_BOLD, SCREEN_RIGHT,
 		   units_format_count(client->connections, count, sizeof(count)));
