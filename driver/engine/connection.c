@@ -218,18 +218,6 @@ static void on_ended(struct link *link, enum run_error error)
 		connection_finish(connection, RUN_ERROR_CLOSED_EARLY);
 }
 
-/* Read the flow once per connection, when the kernel has chosen its port. */
-static void connection_learn_flow(struct connection *connection)
-{
-	const struct link_plan *plan = connection->link.all->plan;
-	uv_os_fd_t fd;
-
-	connection->has_flow = plan->sampling && !uv_fileno(&connection->link.handle, &fd) &&
-			       !source_flow(fd, &plan->address, &connection->flow);
-	if (connection->has_flow)
-		connection->flow_hash = flow_hash(&connection->flow);
-}
-
 static void on_opened(struct link *link)
 {
 	struct connection *connection = of(link);
@@ -240,7 +228,7 @@ static void on_opened(struct link *link)
 	host->connected(host->user, connection->slot, link->connect_ns);
 	if (link->tls)
 		host->secured(host->user, link->tls_ns);
-	connection_learn_flow(connection);
+	connection->has_flow = link_flow(link, &connection->flow, &connection->flow_hash);
 	connection_send(connection);
 }
 

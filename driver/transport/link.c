@@ -431,6 +431,18 @@ static void on_close(uv_handle_t *handle)
 	link->all->events->closed(link);
 }
 
+bool link_flow(const struct link *link, struct flow *ret_flow, uint32_t *ret_hash)
+{
+	const struct link_plan *plan = link->all->plan;
+	uv_os_fd_t fd;
+
+	if (!plan->sampling || uv_fileno(&link->handle, &fd) ||
+	    source_flow(fd, &plan->address, ret_flow))
+		return false;
+	*ret_hash = flow_hash(ret_flow);
+	return true;
+}
+
 void link_close(struct link *link)
 {
 	bool reset = link->all->plan->policy.reset && link->handle.type == UV_TCP;

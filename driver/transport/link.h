@@ -120,6 +120,9 @@ int link_send(struct link *link, const char *data, size_t length);
 
 void link_close(struct link *link);
 
+/* Read the flow of an open link, once for all its requests. False: it is not sampled, or not known. */
+bool link_flow(const struct link *link, struct flow *ret_flow, uint32_t *ret_hash);
+
 /* Classify the -errno of a failed connection. */
 enum run_error link_connect_error(int code);
 /* Classify the -errno of link_open() or link_send(), and keep it in the link. */

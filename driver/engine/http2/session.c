@@ -234,17 +234,6 @@ static int greet(struct h2_session *session)
 	return 0;
 }
 
-static void learn_flow(struct h2_session *session)
-{
-	const struct link_plan *plan = session->link.all->plan;
-	uv_os_fd_t fd;
-
-	session->has_flow = plan->sampling && !uv_fileno(&session->link.handle, &fd) &&
-			    !source_flow(fd, &plan->address, &session->flow);
-	if (session->has_flow)
-		session->flow_hash = flow_hash(&session->flow);
-}
-
 /* Report the connection for the slot that has waited longest. */
 static void on_opened(struct link *link)
 {
@@ -262,7 +251,7 @@ static void on_opened(struct link *link)
 	host->connected(host->user, slot, link->connect_ns);
 	if (link->tls)
 		host->secured(host->user, link->tls_ns);
-	learn_flow(session);
+	session->has_flow = link_flow(link, &session->flow, &session->flow_hash);
 	if (greet(session))
 		session->lost = true;
 	place->h2->events->ready(place);
