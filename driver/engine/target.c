@@ -15,6 +15,7 @@
 #include "engine.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
+#include "sojourn/text.h"
 #include "url.h"
 
 #define PROBE_TIMEOUT_MS 1000
@@ -36,13 +37,13 @@ static char *copy_host(const struct url *url)
 static int fill_authority(const struct url *url, uint16_t default_port, struct target *target)
 {
 	char port[8] = "";
-	int host = (int)strcspn(target->host, "%"), length;
+	int host = (int)strcspn(target->host, "%");
 
 	if (target->port != default_port)
 		snprintf(port, sizeof(port), ":%u", target->port);
-	length = asprintf(&target->authority, "%s%.*s%s%s", url->is_ipv6 ? "[" : "", host,
-			  target->host, url->is_ipv6 ? "]" : "", port);
-	return length < 0 ? -ENOMEM : 0;
+	target->authority = text_format("%s%.*s%s%s", url->is_ipv6 ? "[" : "", host, target->host,
+					url->is_ipv6 ? "]" : "", port);
+	return target->authority ? 0 : -ENOMEM;
 }
 
 /* Accept "http://unix:/run/server.sock", as other tools write it. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sojourn/text.h"
+
 #define LINE_MAX_BYTES ((size_t)4 << 20)
 #define DOCUMENT_MAX   ((size_t)64 << 20)
 
@@ -83,9 +85,8 @@ char *channel_line(json_t *message)
 {
 	autojson json_t *own = message;
 	autofree char *text = own ? json_dumps(own, JSON_COMPACT) : NULL;
-	char *line;
 
-	return text && asprintf(&line, "%s\n", text) >= 0 ? line : NULL;
+	return text ? text_format("%s\n", text) : NULL;
 }
 
 /* Never split a character: each part must be valid UTF-8. */

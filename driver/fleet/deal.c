@@ -10,6 +10,7 @@
 
 #include "ceilings.h"
 #include "sojourn/clock.h"
+#include "sojourn/text.h"
 #include "sojourn/units.h"
 
 static bool takes_part(const struct member *member)
@@ -51,9 +52,9 @@ static uint64_t after_ns(struct member *members, uint32_t count, uint64_t at_ns)
 /* Append to the reason why the member was lost. */
 static void add_note(struct member *lost, const char *note)
 {
-	char *reason;
+	char *reason = lost->reason ? text_format("%s; %s", lost->reason, note) : NULL;
 
-	if (!lost->reason || asprintf(&reason, "%s; %s", lost->reason, note) < 0)
+	if (!reason)
 		return;
 	free(lost->reason);
 	lost->reason = reason;

@@ -23,6 +23,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/join.h"
 #include "sojourn/refuse.h"
+#include "sojourn/text.h"
 #include "sojourn/units.h"
 #include "transport/loop.h"
 #include "view.h"
@@ -216,7 +217,7 @@ static void lose_silent(const struct fleet *fleet, struct member *member)
 {
 	const char *name;
 	uint64_t limit_ns = patience_with(fleet, member, &name);
-	char *reason, time[32], quote[MEMBER_QUOTE] = "";
+	char time[32], quote[MEMBER_QUOTE] = "";
 
 	if (member_is_over(member) ||
 	    !member_is_silent(member, (unsigned int)(limit_ns / NSEC_PER_MSEC / WATCH_MS)))
@@ -224,9 +225,7 @@ static void lose_silent(const struct fleet *fleet, struct member *member)
 	units_format_duration((double)limit_ns, time, sizeof(time));
 	if (member->state == MEMBER_STARTING)
 		member_quote(member, quote);
-	if (asprintf(&reason, "%s for %s%s", name, time, quote) < 0)
-		reason = NULL;
-	member_lose(member, reason);
+	member_lose(member, text_format("%s for %s%s", name, time, quote));
 }
 
 /*
@@ -514,9 +513,8 @@ int fleet_step(void *user, const struct drive_job *job, struct run **ret_run, co
 	*job->ret_interrupted = fleet->interrupted || lost;
 	if (!lost)
 		return err;
-	if (asprintf(&fleet->loss, "%s was lost: %s", lost->name,
-		     lost->reason ? lost->reason : "no memory") < 0)
-		fleet->loss = NULL;
+	fleet->loss = text_format("%s was lost: %s", lost->name,
+				  lost->reason ? lost->reason : "no memory");
 	*ret_lost = fleet->loss;
 	return err;
 }

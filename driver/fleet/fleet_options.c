@@ -16,6 +16,7 @@
 #include "sojourn/cli.h"
 #include "sojourn/clock.h"
 #include "sojourn/refuse.h"
+#include "sojourn/text.h"
 
 #define LOST_AFTER_NS	  (5 * NSEC_PER_SEC)
 #define LOST_AFTER_MIN_NS NSEC_PER_SEC /* an agent sends two beats a second */
@@ -585,14 +586,10 @@ int fleet_options_observers(const struct observer_access *access, struct nats_se
 static char *with_host(const char *word, const char *host)
 {
 	const char *mark = strstr(word, HOST_MARK);
-	char *text;
 
 	if (!mark)
 		return strdup(word);
-	return asprintf(&text, "%.*s%s%s", (int)(mark - word), word, host,
-			mark + strlen(HOST_MARK)) < 0
-		       ? NULL
-		       : text;
+	return text_format("%.*s%s%s", (int)(mark - word), word, host, mark + strlen(HOST_MARK));
 }
 
 /* A shell takes its command as one word: sh -c 'sojourn-drive agent'. */
@@ -605,15 +602,13 @@ char **fleet_options_command(const struct fleet_options *options, const char *ho
 {
 	CLEANUP(cleanup_fleet_options_free_words) char **words = NULL;
 	size_t count = 0;
-	char *command;
 	int err = 0;
 
 	for (size_t i = 0; i < options->via_count && !err; i++)
 		err = add_word(&words, &count, with_host(options->via[i], host));
 	if (!err && is_shell(options)) {
-		if (asprintf(&command, "exec %s agent", options->agent_program) < 0)
-			command = NULL;
-		err = add_word(&words, &count, command);
+		err = add_word(&words, &count,
+			       text_format("exec %s agent", options->agent_program));
 	} else if (!err) {
 		err = add_word(&words, &count, strdup(options->agent_program));
 		if (!err)

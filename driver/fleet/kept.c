@@ -17,11 +17,6 @@
 
 static const struct store_owner nobody = {0};
 
-static char *reason_of(int err, char *error)
-{
-	return error ? error : strdup(strerror(-err));
-}
-
 int kept_open(struct kept *kept, const struct fleet_options *options, bool sweep)
 {
 	CLEANUP(cleanup_store_close) struct store *store = NULL;
@@ -44,7 +39,7 @@ int kept_open(struct kept *kept, const struct fleet_options *options, bool sweep
 	err = store_prepare(store, &kept->age_ns, &error);
 	kept->on = !err;
 	if (err)
-		kept->why = reason_of(err, error);
+		kept->why = error ? error : strdup(strerror(-err));
 	return 0;
 }
 

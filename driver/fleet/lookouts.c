@@ -220,12 +220,6 @@ static char *lookouts_missing(const struct observer_group *group)
 
 /* ---- the group ---- */
 
-static void free_heard(struct lookout_heard *heard)
-{
-	free(heard->text);
-	free(heard);
-}
-
 static void lookouts_free(struct observer_group *group)
 {
 	if (!group)
@@ -233,8 +227,10 @@ static void lookouts_free(struct observer_group *group)
 	lookouts_link_close(group);
 	pthread_cond_destroy(&group->changed);
 	pthread_mutex_destroy(&group->lock);
-	for (size_t i = 0; i < group->heard_count; i++)
-		free_heard(group->heard[i]);
+	for (size_t i = 0; i < group->heard_count; i++) {
+		free(group->heard[i]->text);
+		free(group->heard[i]);
+	}
 	free(group->heard);
 	free(group->failed);
 	sight_targets_clear(&group->targets);
@@ -428,13 +424,6 @@ static int lookouts_take(struct observer_group *group, size_t index, const char 
 
 /* ---- settings ---- */
 
-static int settle_own(const struct observer_access *access, struct lookouts_settings *settings,
-		      char **ret_error)
-{
-	settings->gather_ns = FLEET_GATHER_NS;
-	return fleet_options_observers(access, &settings->nats, ret_error);
-}
-
 /* Borrow the fleet's. */
 static int settle_fleets(const struct observer_access *access, const struct fleet_options *fleet,
 			 struct lookouts_settings *settings, char **ret_error)
@@ -472,7 +461,8 @@ int lookouts_settle(struct observer_access *access, const struct fleet_options *
 	if (!access->fleet)
 		return 0;
 	settings->own = strcmp(access->fleet, "fleet") != 0;
-	err = settings->own ? settle_own(access, settings, ret_error)
+	settings->gather_ns = FLEET_GATHER_NS;
+	err = settings->own ? fleet_options_observers(access, &settings->nats, ret_error)
 			    : settle_fleets(access, fleet, settings, ret_error);
 	if (!err)
 		access->source = &settings->source;

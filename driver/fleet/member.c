@@ -11,6 +11,7 @@
 
 #include "sojourn/clock.h"
 #include "sojourn/refuse.h"
+#include "sojourn/text.h"
 
 #define PINGS 8U
 
@@ -82,12 +83,11 @@ static void lose(struct member *member, const char *format, ...)
 
 static void lose(struct member *member, const char *format, ...)
 {
-	char *reason = NULL;
 	va_list args;
+	char *reason;
 
 	va_start(args, format);
-	if (vasprintf(&reason, format, args) < 0)
-		reason = NULL;
+	reason = text_format_args(format, args);
 	va_end(args);
 	member_lose(member, reason);
 }

@@ -504,13 +504,10 @@ static char *describe_asker(void)
 {
 	const char *user = getenv("USER");
 	char host[256] = "", uid[32];
-	char *text;
 
 	(void)gethostname(host, sizeof(host) - 1);
 	snprintf(uid, sizeof(uid), "uid-%u", (unsigned int)getuid());
-	return asprintf(&text, "%s@%s, process %d", user ? user : uid, host, (int)getpid()) < 0
-		       ? NULL
-		       : text;
+	return text_format("%s@%s, process %d", user ? user : uid, host, (int)getpid());
 }
 
 static int open_muster(struct muster *muster, char **ret_error)

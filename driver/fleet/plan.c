@@ -16,6 +16,7 @@
 #include "sojourn/array.h"
 #include "sojourn/clock.h"
 #include "sojourn/refuse.h"
+#include "sojourn/text.h"
 #include "sojourn/units.h"
 #include "sojourn/write_all.h"
 
@@ -417,7 +418,6 @@ static char *argument_of(const struct plan_inbox *inbox, const json_t *json)
 	const char *text =
 		json_string_value(json_is_string(json) ? json : json_object_get(json, "option"));
 	uint64_t number = (uint64_t)json_integer_value(file);
-	char *path;
 
 	if (!text || !is_argument(text, json_is_object(json)))
 		return NULL;
@@ -425,7 +425,7 @@ static char *argument_of(const struct plan_inbox *inbox, const json_t *json)
 		return strdup(text);
 	if (!json_is_integer(file) || number >= inbox->file_count)
 		return NULL;
-	return asprintf(&path, "%s/proc/self/fd/%d", text, inbox->files[number]) < 0 ? NULL : path;
+	return text_format("%s/proc/self/fd/%d", text, inbox->files[number]);
 }
 
 static int add_argument(struct plan_inbox *inbox, const char *text)
@@ -450,13 +450,11 @@ static int take_paths(struct plan_inbox *inbox, const json_t *paths, char **ret_
 	for (; inbox->sent.count < count && !err; inbox->sent.count++) {
 		struct scenario_sent_file *file = &list[inbox->sent.count];
 		const char *path = json_string_value(json_array_get(paths, inbox->sent.count));
-		char *own;
 
 		if (!path || !*path || *path == '-')
 			return refuse_message("plan", ret_error);
 		file->path = strdup(path);
-		if (asprintf(&own, "/proc/self/fd/%d", inbox->files[inbox->sent.count]) >= 0)
-			file->own = own;
+		file->own = text_format("/proc/self/fd/%d", inbox->files[inbox->sent.count]);
 		err = file->path && file->own ? 0 : -ENOMEM;
 	}
 	return err;

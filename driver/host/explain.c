@@ -17,6 +17,7 @@
 #include "port_count.h"
 #include "preflight.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/text.h"
 #include "sojourn/units.h"
 
 #define TEXT	 32
@@ -65,31 +66,28 @@ static bool is_datagrams(const struct target *target)
 
 static char *explain_datagram_ports(uint64_t ports, const struct target *target)
 {
-	char used[TEXT], there[TEXT], *text;
+	char used[TEXT], there[TEXT];
 
-	if (asprintf(
-		    &text,
-		    "%s UDP sockets on this host, and %s ports: add source addresses (--source) or "
-		    "use fewer connections",
-		    units_format_count(count_datagram_sockets(target), used, TEXT),
-		    units_format_count(ports, there, TEXT)) < 0)
-		return NULL;
-	return text;
+	return text_format(
+		"%s UDP sockets on this host, and %s ports: add source addresses (--source) or "
+		"use fewer connections",
+		units_format_count(count_datagram_sockets(target), used, TEXT),
+		units_format_count(ports, there, TEXT));
 }
 
 /* Write "501 of 501 ports towards 127.0.0.1:80 in use, 100 % TIME_WAIT", if known. */
-static int tell_use(const struct explain_run *run, uint32_t range, uint64_t ports, char **ret_text)
+static char *tell_use(const struct explain_run *run, uint32_t range, uint64_t ports)
 {
 	struct port_fullest now;
 	char used[TEXT], there[TEXT];
 
 	units_format_count(ports, there, TEXT);
 	if (port_count_towards(run->target, &run->link->sources, range, &now))
-		return asprintf(ret_text, "there are %s ports towards %s, and none was free", there,
-				run->target->authority);
-	return asprintf(ret_text, "%s of %s ports towards %s in use, %.0f %% TIME_WAIT",
-			units_format_count(now.used, used, TEXT), there, run->target->authority,
-			now.used ? 100.0 * (double)now.time_wait / (double)now.used : 0);
+		return text_format("there are %s ports towards %s, and none was free", there,
+				   run->target->authority);
+	return text_format("%s of %s ports towards %s in use, %.0f %% TIME_WAIT",
+			   units_format_count(now.used, used, TEXT), there, run->target->authority,
+			   now.used ? 100.0 * (double)now.time_wait / (double)now.used : 0);
 }
 
 static char *explain_ports(const struct explain_run *run)
@@ -97,103 +95,81 @@ static char *explain_ports(const struct explain_run *run)
 	uint32_t range = limits_port_range();
 	uint64_t ports = (uint64_t)limits_ports(range) * source_addresses(&run->link->sources);
 	autofree char *use = NULL;
-	char limit[TEXT], *text;
+	char limit[TEXT];
 
 	if (range && is_datagrams(run->target))
 		return explain_datagram_ports(ports, run->target);
-	if (!range || tell_use(run, range, ports, &use) < 0)
+	if (range)
+		use = tell_use(run, range, ports);
+	if (!use)
 		return NULL;
-	if (asprintf(&text,
-		     "%s: add source addresses (--source), keep connections alive, or stay below "
-		     "%s/s",
-		     use,
-		     units_format_count(ports / explain_time_wait_s(run->target), limit, TEXT)) < 0)
-		return NULL;
-	return text;
+	return text_format(
+		"%s: add source addresses (--source), keep connections alive, or stay below "
+		"%s/s",
+		use, units_format_count(ports / explain_time_wait_s(run->target), limit, TEXT));
 }
 
 static char *explain_files(const struct explain_run *run)
 {
 	struct rlimit limit = {0};
-	char *text;
-
 	getrlimit(RLIMIT_NOFILE, &limit);
-	if (asprintf(&text,
-		     "%u connections, and %" PRIu64 " open files allowed to the driver (hard limit "
-		     "%" PRIu64 "): raise ulimit -n, or fs.file-max if the whole host is out",
-		     run->connections, (uint64_t)limit.rlim_cur, (uint64_t)limit.rlim_max) < 0)
-		return NULL;
-	return text;
+	return text_format("%u connections, and %" PRIu64
+			   " open files allowed to the driver (hard limit "
+			   "%" PRIu64 "): raise ulimit -n, or fs.file-max if the whole host is out",
+			   run->connections, (uint64_t)limit.rlim_cur, (uint64_t)limit.rlim_max);
 }
 
 static char *explain_refused(const struct explain_run *run)
 {
-	char *text;
-
 	if (run->target->address.ss_family == AF_UNIX)
 		return NULL;
-	if (asprintf(&text, "%s answered with %s: no process listens there", run->target->authority,
-		     is_datagrams(run->target) ? "ICMP port unreachable" : "RST") < 0)
-		return NULL;
-	return text;
+	return text_format("%s answered with %s: no process listens there", run->target->authority,
+			   is_datagrams(run->target) ? "ICMP port unreachable" : "RST");
 }
 
 static char *explain_timeout(const struct explain_run *run)
 {
-	char limit[TEXT], *text;
+	char limit[TEXT];
 
-	if (asprintf(&text,
-		     is_datagrams(run->target)
-			     ? "lost on the way there or back, or not answered within "
-			       "%s (--timeout)"
-			     : "the limit is %s (--timeout)",
-		     units_format_duration((double)run->link->timeout_ns, limit, TEXT)) < 0)
-		return NULL;
-	return text;
+	return text_format(is_datagrams(run->target)
+				   ? "lost on the way there or back, or not answered within "
+				     "%s (--timeout)"
+				   : "the limit is %s (--timeout)",
+			   units_format_duration((double)run->link->timeout_ns, limit, TEXT));
 }
 
 static char *explain_connect_timeout(const struct explain_run *run)
 {
-	char limit[TEXT], *text;
+	char limit[TEXT];
 
 	if (run->target->address.ss_family == AF_UNIX)
 		return NULL;
-	if (asprintf(
-		    &text,
-		    "%s did not answer the SYN within %s (--timeout): its accept queue is full, or "
-		    "packets are dropped on the way",
-		    run->target->authority,
-		    units_format_duration((double)run->link->timeout_ns, limit, TEXT)) < 0)
-		return NULL;
-	return text;
+	return text_format(
+		"%s did not answer the SYN within %s (--timeout): its accept queue is full, or "
+		"packets are dropped on the way",
+		run->target->authority,
+		units_format_duration((double)run->link->timeout_ns, limit, TEXT));
 }
 
 static char *explain_tls_timeout(const struct explain_run *run)
 {
-	char limit[TEXT], *text;
+	char limit[TEXT];
 
-	if (asprintf(&text,
-		     "%s accepted the connection and did not finish the handshake within %s "
-		     "(--timeout)",
-		     run->target->authority,
-		     units_format_duration((double)run->link->timeout_ns, limit, TEXT)) < 0)
-		return NULL;
-	return text;
+	return text_format("%s accepted the connection and did not finish the handshake within %s "
+			   "(--timeout)",
+			   run->target->authority,
+			   units_format_duration((double)run->link->timeout_ns, limit, TEXT));
 }
 
 /* A TLS port closes on plain requests; some servers explain that, others say nothing. */
 static char *explain_silence(const struct explain_run *run)
 {
 	const struct engine *engine = run->target->engine;
-	char *text;
-
 	if (!run->silent || strcmp(engine->scheme, "http") != 0)
 		return NULL;
-	if (asprintf(&text,
-		     "%s closes without an answer to anything: if it speaks TLS, use https://",
-		     run->target->authority) < 0)
-		return NULL;
-	return text;
+	return text_format(
+		"%s closes without an answer to anything: if it speaks TLS, use https://",
+		run->target->authority);
 }
 
 /* Advice on errors of TLS. */
@@ -221,15 +197,11 @@ static const struct {
 static char *join(const char *general, const char *detail, const char *advice_)
 {
 	bool both = general && detail;
-	char *text;
-
 	if (!general && !detail)
 		return NULL;
-	if (asprintf(&text, "%s%s%s%s%s%s", general ? general : "", both ? "; " : "",
-		     detail ? "first: " : "", detail ? detail : "", advice_ ? "; " : "",
-		     advice_ ? advice_ : "") < 0)
-		return NULL;
-	return text;
+	return text_format("%s%s%s%s%s%s", general ? general : "", both ? "; " : "",
+			   detail ? "first: " : "", detail ? detail : "", advice_ ? "; " : "",
+			   advice_ ? advice_ : "");
 }
 
 char *explain_failure(enum run_error error, const char *detail, const struct explain_run *run)
@@ -244,14 +216,13 @@ char *explain_failure(enum run_error error, const char *detail, const struct exp
 }
 
 /* Write "127.0.0.1:80", with the port even if the URL has none. */
-static int tell_address(const struct target *target, char **ret_text)
+static char *tell_address(const struct target *target)
 {
 	bool v6 = target->address.ss_family == AF_INET6 && strchr(target->host, ':');
 
 	if (target->address.ss_family == AF_UNIX)
-		return asprintf(ret_text, "%s", target->authority);
-	return asprintf(ret_text, "%s%s%s:%u", v6 ? "[" : "", target->host, v6 ? "]" : "",
-			target->port);
+		return strdup(target->authority);
+	return text_format("%s%s%s:%u", v6 ? "[" : "", target->host, v6 ? "]" : "", target->port);
 }
 
 char *explain_unreached(const struct engine_result *failure, const struct explain_run *run)
@@ -259,13 +230,11 @@ char *explain_unreached(const struct engine_result *failure, const struct explai
 	const char *what =
 		failure->error == RUN_ERROR_REFUSED ? "nothing listens at" : "no connection to";
 	const char *remedy = advice[failure->error];
-	autofree char *address = NULL;
-	char why[SENTENCE] = "", *text;
+	autofree char *address = tell_address(run->target);
+	char why[SENTENCE] = "";
 
 	engine_tell_result(failure, why, sizeof(why));
-	if (tell_address(run->target, &address) < 0 ||
-	    asprintf(&text, "%s %s%s%s%s%s", what, address, why[0] ? ": " : "", why,
-		     remedy ? "; " : "", remedy ? remedy : "") < 0)
-		return NULL;
-	return text;
+	return address ? text_format("%s %s%s%s%s%s", what, address, why[0] ? ": " : "", why,
+				     remedy ? "; " : "", remedy ? remedy : "")
+		       : NULL;
 }

@@ -10,6 +10,7 @@
 #include "run/observers.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
+#include "sojourn/text.h"
 
 #define FILE_MAX       (1U << 20)
 #define TOKEN_VARIABLE "SOJOURN_OBSERVER_TOKEN"
@@ -24,9 +25,7 @@ static const char *complete_url(const char *value, char **ret_url)
 
 	if (scheme ? !value[scheme] : strstr(value, "://") || !(port || strchr(value, ':')))
 		return wrong;
-	if (asprintf(ret_url, "%s%s%s", scheme ? "" : "http://", port ? "127.0.0.1:" : "", value) <
-	    0)
-		*ret_url = NULL;
+	*ret_url = text_format("%s%s%s", scheme ? "" : "http://", port ? "127.0.0.1:" : "", value);
 	return *ret_url ? NULL : "does not fit into memory";
 }
 

@@ -13,6 +13,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/join.h"
 #include "sojourn/refuse.h"
+#include "sojourn/text.h"
 #include "sojourn/units.h"
 
 #define DURATION_NS (10 * NSEC_PER_SEC)
@@ -251,9 +252,8 @@ static char *real_name(const char *path)
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	autofree char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 	autofree char *real = folder ? realpath(folder, NULL) : NULL;
-	char *all;
 
-	return real && asprintf(&all, "%s/%s", real, name) >= 0 ? all : NULL;
+	return real ? text_format("%s/%s", real, name) : NULL;
 }
 
 /* Return whether writing to one path replaces the other's contents; /dev/null has none. */

@@ -13,6 +13,7 @@
 #include "host/limited.h"
 #include "load/share.h"
 #include "sojourn/clock.h"
+#include "sojourn/text.h"
 
 /* A phase limited by requests ends with the last response or failure. */
 static uint64_t end_of(const struct stats *stats, const struct result_phase *phase)
@@ -125,7 +126,6 @@ static int describe_row(const struct drive_rows *rows, const struct drive_row *f
 {
 	const struct target *target = from->target;
 	const struct engine *engine = target->engine;
-	int length;
 
 	row->name = strdup(from->name);
 	if (rows->kind == DRIVE_TARGETS)
@@ -133,10 +133,10 @@ static int describe_row(const struct drive_rows *rows, const struct drive_row *f
 	row->method = from->method ? strdup(from->method) : NULL;
 	if (!row->name || (from->method && !row->method))
 		return -ENOMEM;
-	length = asprintf(&row->target, "%s%s%s%s", target->engine->scheme,
-			  engine_has(engine, ENGINE_LOCAL) ? ":" : "://", target->authority,
-			  engine_has(engine, ENGINE_PLAIN) ? "" : target->path);
-	return length < 0 ? -ENOMEM : 0;
+	row->target = text_format("%s%s%s%s", target->engine->scheme,
+				  engine_has(engine, ENGINE_LOCAL) ? ":" : "://", target->authority,
+				  engine_has(engine, ENGINE_PLAIN) ? "" : target->path);
+	return row->target ? 0 : -ENOMEM;
 }
 
 /* Fill a row for each step or target. */
@@ -192,15 +192,12 @@ static void fill_phase(const struct crew_result *result, const struct result_pha
 static char *describe_arrival(const struct load_settings *load)
 {
 	const char *name = schedule_arrival_names[load->schedule.arrival];
-	char *text;
 
 	if (load->ramp.count)
-		return asprintf(&text, "%s, connections along %s", name, load->connections_text) < 0
-			       ? NULL
-			       : text;
+		return text_format("%s, connections along %s", name, load->connections_text);
 	if (!load->schedule.shape.count)
 		return strdup(name);
-	return asprintf(&text, "%s along %s", name, load->rate_text) < 0 ? NULL : text;
+	return text_format("%s along %s", name, load->rate_text);
 }
 
 int result_set_interrupted(const struct load_settings *load, struct run_driver *driver)

@@ -11,6 +11,7 @@
 
 #include "reader.h"
 #include "sojourn/refuse.h"
+#include "sojourn/text.h"
 
 #define DEPTH_MAX   16 /* the tables reach 5 */
 #define ANCHORS_MAX 256U
@@ -20,12 +21,11 @@ int scenario_refuse(struct scenario_reader *reader, const yaml_node_t *node, con
 {
 	autofree char *text = NULL;
 	va_list args;
-	int length;
 
 	va_start(args, format);
-	length = vasprintf(&text, format, args);
+	text = text_format_args(format, args);
 	va_end(args);
-	if (length < 0)
+	if (!text)
 		return -ENOMEM;
 	return refuse(reader->ret_error, "%s:%zu:%zu: %s", reader->path, node->start_mark.line + 1,
 		      node->start_mark.column + 1, text);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "sojourn/array.h"
+#include "sojourn/text.h"
 
 static const struct cli_table *const run_tables[] = {&option_load, &option_connection};
 static const struct cli_table *const request_tables[] = {&option_request, &option_stream};
@@ -98,12 +99,11 @@ __attribute__((format(printf, 2, 3))) static const char *keep_text(struct scenar
 {
 	va_list args;
 	char *text;
-	int length;
 
 	va_start(args, format);
-	length = vasprintf(&text, format, args);
+	text = text_format_args(format, args);
 	va_end(args);
-	return length < 0 || scenario_keep(scenario, text) ? NULL : text;
+	return !text || scenario_keep(scenario, text) ? NULL : text;
 }
 
 /* Replace the name of a file, relative to the scenario's folder, by where the file is. */

@@ -10,6 +10,7 @@
 
 #include "sojourn/cleanup.h"
 #include "sojourn/run_sum.h"
+#include "sojourn/text.h"
 
 int status_table_open(struct status_table *table, uint32_t workers)
 {
@@ -116,9 +117,8 @@ static int append(struct run_row_list *list, const struct row_stats *stats, uint
 	struct run_row *row = &list->list[list->count++];
 
 	row_stats_fill(stats, row);
-	return (code ? asprintf(&row->name, "%u", code) : asprintf(&row->name, "other")) < 0
-		       ? -ENOMEM
-		       : 0;
+	row->name = code ? text_format("%u", code) : strdup("other");
+	return row->name ? 0 : -ENOMEM;
 }
 
 /* Codes have three digits and sort before "other". */

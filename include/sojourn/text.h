@@ -3,7 +3,12 @@
 #ifndef SOJOURN_TEXT_H
 #define SOJOURN_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
+
+/* Return a text as asprintf() makes it, which the caller frees; NULL: no memory. */
+char *text_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *text_format_args(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
 /* Return whether two texts are equal, or both missing (NULL). */
 bool text_same(const char *a, const char *b);

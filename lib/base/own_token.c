@@ -14,6 +14,7 @@
 
 #include "sojourn/cleanup.h"
 #include "sojourn/secret.h"
+#include "sojourn/text.h"
 
 #define ROOT_FOLDER "/run/sojourn"
 
@@ -22,15 +23,13 @@ static const char *const system_folders[] = {ROOT_FOLDER, "/run/sojourn-serve"};
 
 static int user_folder(char **ret_folder)
 {
-	autofree char *home = NULL;
+	autofree char *home = text_format("/run/user/%u", (unsigned int)geteuid());
 
-	if (asprintf(&home, "/run/user/%u", (unsigned int)geteuid()) < 0)
+	if (!home)
 		return -ENOMEM;
-	if (access(home, X_OK))
-		return asprintf(ret_folder, "/tmp/sojourn-%u", (unsigned int)geteuid()) < 0
-			       ? -ENOMEM
-			       : 0;
-	return asprintf(ret_folder, "%s/sojourn", home) < 0 ? -ENOMEM : 0;
+	*ret_folder = access(home, X_OK) ? text_format("/tmp/sojourn-%u", (unsigned int)geteuid())
+					 : text_format("%s/sojourn", home);
+	return *ret_folder ? 0 : -ENOMEM;
 }
 
 /* Return $RUNTIME_DIRECTORY, which a service manager has made, or else the default folder. */
@@ -50,9 +49,8 @@ static int path_in(const char *folder, uint16_t port, char **ret_path)
 
 	if (stat("/proc/self/ns/net", &netns))
 		return -errno;
-	return asprintf(ret_path, "%s/%u-%ju.token", folder, port, (uintmax_t)netns.st_ino) < 0
-		       ? -ENOMEM
-		       : 0;
+	*ret_path = text_format("%s/%u-%ju.token", folder, port, (uintmax_t)netns.st_ino);
+	return *ret_path ? 0 : -ENOMEM;
 }
 
 /* Make @folder for @user. -EPERM if others own it or may write to it, as can happen in /tmp. */
@@ -76,14 +74,9 @@ static int make_folder(const char *folder, uid_t user)
  */
 static int users_files(const char *folder, uint16_t port, glob_t *ret_files)
 {
-	autofree char *folders = NULL, *pattern = NULL;
-	int r;
+	autofree char *folders = text_format("%s/[0-9]*", folder), *pattern = NULL;
+	int r = folders ? path_in(folders, port, &pattern) : -ENOMEM;
 
-	if (asprintf(&folders, "%s/[0-9]*", folder) < 0) {
-		folders = NULL;
-		return -ENOMEM;
-	}
-	r = path_in(folders, port, &pattern);
 	if (r)
 		return r;
 	return glob(pattern, GLOB_NOSORT, NULL, ret_files) ? -ENOENT : 0;
@@ -128,14 +121,9 @@ static int make_file(const char *folder, uint16_t port, struct own_token *token)
 /* Make the file in @user's own folder, which lies within @folder of this process. */
 static int make_users_file(const char *folder, uid_t user, uint16_t port, struct own_token *token)
 {
-	autofree char *users = NULL;
-	int r;
+	autofree char *users = text_format("%s/%u", folder, (unsigned int)user);
+	int r = users ? make_folder(users, user) : -ENOMEM;
 
-	if (asprintf(&users, "%s/%u", folder, (unsigned int)user) < 0) {
-		users = NULL;
-		return -ENOMEM;
-	}
-	r = make_folder(users, user);
 	return r ? r : make_file(users, port, token);
 }
 

@@ -92,16 +92,33 @@ void text_make_utf8(char *text)
 			*c = '?';
 }
 
-int refuse(char **ret_error, const char *format, ...)
+char *text_format_args(const char *format, va_list args)
 {
-	char *text = NULL;
+	char *text;
+
+	return vasprintf(&text, format, args) < 0 ? NULL : text;
+}
+
+char *text_format(const char *format, ...)
+{
 	va_list args;
-	int length;
+	char *text;
 
 	va_start(args, format);
-	length = vasprintf(&text, format, args);
+	text = text_format_args(format, args);
 	va_end(args);
-	if (length < 0)
+	return text;
+}
+
+int refuse(char **ret_error, const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	text = text_format_args(format, args);
+	va_end(args);
+	if (!text)
 		return -ENOMEM;
 	/* The message is one line, even if a quoted value has line ends. */
 	text_make_printable(text, ' ');

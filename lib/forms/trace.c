@@ -6,6 +6,7 @@
  * All times are the client's. The division of the network's time between the directions is not
  * known: the server's stages are drawn in the middle.
  */
+#include "sojourn/text.h"
 #include "sojourn/trace.h"
 
 #include <errno.h>
@@ -259,7 +260,6 @@ char *trace_to_json(const struct run *run)
 	autojson json_t *document = json_object();
 	autofree char *json = NULL;
 	struct trace trace = {.events = json_array(), .begin_ns = find_begin(run->joined)};
-	char *text;
 
 	if (json_object_set_new(document, "displayTimeUnit", json_string("ns")) ||
 	    json_object_set(document, "traceEvents", trace.events) || add_exchanges(&trace, run)) {
@@ -268,9 +268,7 @@ char *trace_to_json(const struct run *run)
 	}
 	json_decref(trace.events);
 	json = json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(15));
-	if (!json || asprintf(&text, "%s\n", json) < 0)
-		return NULL;
-	return text;
+	return json ? text_format("%s\n", json) : NULL;
 }
 
 int trace_write(const struct run *run, const char *path)

@@ -12,6 +12,7 @@
 #include "reader.h"
 #include "sojourn/autojson.h"
 #include "sojourn/finding.h"
+#include "sojourn/text.h"
 
 static const char *const derived[] = {"mean_ns", "stddev_ns", "p50_ns",	  "p90_ns",
 				      "p99_ns",	 "p999_ns",   "p9999_ns", "p99999_ns"};
@@ -27,14 +28,11 @@ static int say(struct comparing *comparing, const char *name, const json_t *writ
 	autofree char *is = json_dumps(written, JSON_ENCODE_ANY);
 	autofree char *must = json_dumps(follows, JSON_ENCODE_ANY), *text = NULL;
 
-	if (!is || !must ||
-	    asprintf(&text,
-		     "derived-follows: %s: %s is %s, must be %s, which follows from its buckets",
-		     comparing->path, name, is, must) < 0) {
-		text = NULL;
-		return -ENOMEM;
-	}
-	return run_add_text(comparing->broken, text);
+	if (is && must)
+		text = text_format("derived-follows: %s: %s is %s, must be %s, which follows from "
+				   "its buckets",
+				   comparing->path, name, is, must);
+	return text ? run_add_text(comparing->broken, text) : -ENOMEM;
 }
 
 /* A writer without a percentile omits it, or writes null. */

@@ -10,6 +10,7 @@
 
 #include "schema_parts.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/text.h"
 
 /* meanings.S */
 extern const char run_meanings[];
@@ -58,13 +59,12 @@ static bool has_unit(const struct meaning *meaning)
 static int set_description(json_t *schema, const struct meaning *meaning)
 {
 	bool unit = has_unit(meaning);
-	autofree char *text = NULL;
+	autofree char *text =
+		text_format("%.*s%s%.*s", unit ? meaning->unit_length : 0, meaning->unit,
+			    unit ? ": " : "", meaning->text_length, meaning->text);
 
-	if (asprintf(&text, "%.*s%s%.*s", unit ? meaning->unit_length : 0, meaning->unit,
-		     unit ? ": " : "", meaning->text_length, meaning->text) < 0) {
-		text = NULL;
+	if (!text)
 		return -ENOMEM;
-	}
 	return json_object_set_new(schema, "description", json_string(text)) ? -ENOMEM : 0;
 }
 

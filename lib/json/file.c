@@ -12,6 +12,7 @@
 
 #include "run/members.h"
 #include "sojourn/ending.h"
+#include "sojourn/text.h"
 #include "sojourn/write_all.h"
 
 /*
@@ -67,10 +68,9 @@ static int create_beside(const char *path, mode_t mode, char **ret_name)
 
 		if (getrandom(&salt, sizeof(salt), 0) != sizeof(salt))
 			return -EIO;
-		if (asprintf(&name, "%s.%08" PRIx32 ".tmp", path, salt) < 0) {
-			name = NULL;
+		name = text_format("%s.%08" PRIx32 ".tmp", path, salt);
+		if (!name)
 			return -ENOMEM;
-		}
 		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 		if (fd >= 0) {
 			*ret_name = TAKE_PTR(name);

@@ -68,11 +68,10 @@ int reader_refuse(struct reader *reader, const json_t *json, const char *allowed
 	va_start(args, allowed);
 	vsnprintf(must, sizeof(must), allowed, args);
 	va_end(args);
-	if (asprintf(&reader->error, "%s: %s, must be %s", reader->path,
-		     describe(json, is, sizeof(is)), must) < 0) {
-		reader->error = NULL;
+	reader->error = text_format("%s: %s, must be %s", reader->path,
+				    describe(json, is, sizeof(is)), must);
+	if (!reader->error)
 		return -ENOMEM;
-	}
 	text_make_printable(reader->error, '?');
 	return -EINVAL;
 }

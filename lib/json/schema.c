@@ -11,6 +11,7 @@
 #include "run/members.h"
 #include "schema_parts.h"
 #include "sojourn/autojson.h"
+#include "sojourn/text.h"
 
 /* ---- shared definitions ---- */
 
@@ -221,7 +222,6 @@ char *run_schema_to_json(void)
 					      "checks.",
 					      "type", "object", "properties");
 	autofree char *json = NULL;
-	char *text;
 
 	if (schema_add(document, "schema", json_pack("{s:s}", "const", RUN_SCHEMA), true) ||
 	    schema_add(document, "buckets", schema_layout(), true) ||
@@ -229,7 +229,5 @@ char *run_schema_to_json(void)
 	    schema_describe(document))
 		return NULL;
 	json = json_dumps(document, JSON_INDENT(1));
-	if (!json || asprintf(&text, "%s\n", json) < 0)
-		return NULL;
-	return text;
+	return json ? text_format("%s\n", json) : NULL;
 }

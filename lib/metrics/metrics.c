@@ -464,11 +464,6 @@ static void tell_grpc_calls(const struct metrics_output *out, const struct run *
 
 /* ---- stages ---- */
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /*
  * A growing edge raises all later ones, so that neither cumulative counts nor single buckets ever
  * fall. The total growth is at most that of the count.
@@ -486,7 +481,7 @@ static void fill_edges(enum metrics_buckets buckets, const struct histogram *h,
 		for (; bucket <= bucket_index(metrics_edge_ns(buckets, edge)); bucket++)
 			seen += h->buckets[bucket];
 		if (seen > have)
-			grown += least(seen - have, room - grown);
+			grown += seen - have < room - grown ? seen - have : room - grown;
 		exported->edges[edge] += grown;
 	}
 	exported->count += room;

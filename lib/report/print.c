@@ -27,11 +27,10 @@ void page_style(const struct page *page, enum style style)
 
 __attribute__((format(printf, 1, 0))) static char *format_text(const char *format, va_list args)
 {
-	char *text;
+	char *text = text_format_args(format, args);
 
-	if (vasprintf(&text, format, args) < 0)
-		return NULL;
-	text_make_printable(text, '?');
+	if (text)
+		text_make_printable(text, '?');
 	return text;
 }
 

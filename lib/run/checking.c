@@ -9,27 +9,20 @@
 
 #include "sojourn/cleanup.h"
 #include "sojourn/finding.h"
+#include "sojourn/text.h"
 
 void check_say(struct checking *checking, const char *format, ...)
 {
 	autofree char *text = NULL, *sentence = NULL;
 	va_list args;
-	int length;
 
 	va_start(args, format);
-	length = vasprintf(&text, format, args);
+	text = text_format_args(format, args);
 	va_end(args);
-	if (length < 0) {
-		text = NULL;
+	if (text)
+		sentence = text_format("%s: %s", checking->rule, text);
+	if (!sentence || run_add_text(checking->broken, sentence))
 		checking->error = -ENOMEM;
-		return;
-	}
-	if (asprintf(&sentence, "%s: %s", checking->rule, text) < 0) {
-		sentence = NULL;
-		checking->error = -ENOMEM;
-	} else if (run_add_text(checking->broken, sentence)) {
-		checking->error = -ENOMEM;
-	}
 }
 
 void check_at_most(struct checking *checking, const char *place, struct check_value left,

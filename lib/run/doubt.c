@@ -5,6 +5,7 @@
 
 #include "sojourn/cleanup.h"
 #include "sojourn/run_sum.h"
+#include "sojourn/text.h"
 #include "sojourn/units.h"
 
 /* More than one ambiguous reply in this many exchanges makes `service` doubtful. */
@@ -25,14 +26,11 @@ void run_stage_forget(struct run_stage *stage, char *reason)
 
 static char *why_doubtful(const struct run_service *service)
 {
-	char count[32], all[32], *reason;
+	char count[32], all[32];
 
 	units_format_count(service->losses[RUN_LOSS_AMBIGUOUS_REPLIES], count, sizeof(count));
 	units_format_count(service->exchanges, all, sizeof(all));
-	return asprintf(&reason, "%s of %s replies cannot be matched to their requests", count,
-			all) < 0
-		       ? NULL
-		       : reason;
+	return text_format("%s of %s replies cannot be matched to their requests", count, all);
 }
 
 void run_doubt(struct run *run)

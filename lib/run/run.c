@@ -18,20 +18,19 @@
 #include "sojourn/finding.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/sweep.h"
+#include "sojourn/text.h"
 
 /* Format RFC 3339 in UTC with milliseconds; NULL without memory. */
 char *run_format_time(uint64_t wall_ns)
 {
 	time_t seconds = (time_t)(wall_ns / NSEC_PER_SEC);
-	char date[32], *text;
+	char date[32];
 	struct tm tm;
 
 	gmtime_r(&seconds, &tm);
 	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
-	if (asprintf(&text, "%s.%03uZ", date,
-		     (unsigned int)(wall_ns % NSEC_PER_SEC / NSEC_PER_MSEC)) < 0)
-		return NULL;
-	return text;
+	return text_format("%s.%03uZ", date,
+			   (unsigned int)(wall_ns % NSEC_PER_SEC / NSEC_PER_MSEC));
 }
 
 /* Parse the format of run_format_time(). */
@@ -59,8 +58,7 @@ struct run *run_new(const char *program, char **command)
 	run->host = strdup(machine.nodename);
 	run->kernel = strdup(machine.release);
 	run->started_at = run_format_time(clock_wall_ns());
-	if (asprintf(&run->tool, "%s %s", program, SOJOURN_VERSION) < 0)
-		run->tool = NULL;
+	run->tool = text_format("%s %s", program, SOJOURN_VERSION);
 	if (!run->host || !run->kernel || !run->started_at || !run->tool)
 		return NULL;
 	if (command) {

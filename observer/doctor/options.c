@@ -100,13 +100,6 @@ static const struct cli_command command = {
 		"  $ sojourn doctor --watch\n",
 };
 
-static int check(const struct doctor_options *options)
-{
-	if ((options->pid != 0) + (options->netns != NULL) + options->all_netns > 1)
-		return cli_error(&command, "--pid, --netns and --all-netns: give one of them");
-	return 0;
-}
-
 int doctor_parse(int argc, char **argv, struct doctor_options *ret_options)
 {
 	struct doctor_options options = {.sample_ns = NSEC_PER_SEC,
@@ -118,8 +111,8 @@ int doctor_parse(int argc, char **argv, struct doctor_options *ret_options)
 			      argv[next]);
 	else if (!r && next < argc)
 		r = cli_error(&command, "'%s': unexpected, see --help", argv[next]);
-	if (!r)
-		r = check(&options);
+	if (!r && (options.pid != 0) + (options.netns != NULL) + options.all_netns > 1)
+		r = cli_error(&command, "--pid, --netns and --all-netns: give one of them");
 	if (!r)
 		*ret_options = options;
 	return r;

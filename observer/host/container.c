@@ -163,9 +163,9 @@ __attribute__((format(printf, 3, 4))) static void set(char *text, size_t size, c
 /* Return the file's contents as JSON; NULL: there is none, or we may not read it. */
 static json_t *load(const char *root, const char *path)
 {
-	autofree char *whole = NULL;
+	autofree char *whole = text_format("%s%s", root, path);
 
-	return asprintf(&whole, "%s%s", root, path) < 0 ? NULL : json_load_file(whole, 0, NULL);
+	return whole ? json_load_file(whole, 0, NULL) : NULL;
 }
 
 /* Docker's own: {"Name": "/web"}. */

@@ -8,6 +8,7 @@
 
 #include "listen.h"
 #include "sojourn/clock.h"
+#include "sojourn/text.h"
 
 #define DEFAULT_PATH	    "/v1/metrics"
 #define DEFAULT_INTERVAL_NS (15 * NSEC_PER_SEC)
@@ -19,7 +20,6 @@ static const char *set_url(void *settings, const char *value)
 	struct otlp_target *target = settings;
 	static const char wanted[] = "http://HOST:PORT or https://HOST:PORT, and a path or none";
 	const char *host = strstr(value, "://");
-	char *url;
 
 	if (!host || (strncmp(value, "http:", 5) && strncmp(value, "https:", 6)))
 		return wanted;
@@ -29,10 +29,9 @@ static const char *set_url(void *settings, const char *value)
 	if (!*host || strchr("/?#:", *host) || strpbrk(value, " \t\r\n"))
 		return wanted;
 	host += strcspn(host, "/?#");
-	if (*host && strcmp(host, "/"))
-		target->url = value;
-	else if (asprintf(&url, "%.*s" DEFAULT_PATH, (int)(host - value), value) >= 0)
-		target->url = url;
+	target->url = *host && strcmp(host, "/")
+			      ? value
+			      : text_format("%.*s" DEFAULT_PATH, (int)(host - value), value);
 	return target->url ? NULL : "less memory in use";
 }
 

@@ -8,6 +8,7 @@
 #include "sojourn/array.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
+#include "sojourn/text.h"
 #include "sojourn/units.h"
 
 /* "connected: 260 ports (TCP sockets, inet_diag)" */
@@ -113,11 +114,8 @@ static int add_outlook(const struct finding *from, struct run_finding *to)
 
 	if (!meaning)
 		return copy(&to->outlook, numbers);
-	if (asprintf(&to->outlook, "%s%s%s", numbers, *numbers ? ": " : "", meaning) < 0) {
-		to->outlook = NULL;
-		return -ENOMEM;
-	}
-	return 0;
+	to->outlook = text_format("%s%s%s", numbers, *numbers ? ": " : "", meaning);
+	return to->outlook ? 0 : -ENOMEM;
 }
 
 static const char start_service[] =

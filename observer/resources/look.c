@@ -16,6 +16,7 @@
 #include "process/reserve.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
+#include "sojourn/text.h"
 
 #define POINT_NS (100 * NSEC_PER_MSEC)
 
@@ -76,8 +77,7 @@ __attribute__((format(printf, 2, 3))) static void note(struct run *run, const ch
 	va_list arguments;
 
 	va_start(arguments, format);
-	if (vasprintf(&text, format, arguments) < 0)
-		text = NULL;
+	text = text_format_args(format, arguments);
 	va_end(arguments);
 	if (text)
 		(void)run_add_text(&run->not_seen, text);

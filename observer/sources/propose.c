@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Proposes routes for a sample of paths; see propose.h. */
 #include "propose.h"
+#include "sojourn/text.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -232,11 +233,10 @@ int propose_routes(const struct route_path *paths, size_t count, struct run_prop
 		struct run_proposal *proposal = &ret_proposed->list[i];
 
 		proposal->paths = counts[i];
-		if (asprintf(&proposal->route, "%.*s%s", (int)p.list[i].length, p.list[i].text,
-			     p.list[i].whole ? "" : "*") < 0) {
-			proposal->route = NULL;
+		proposal->route = text_format("%.*s%s", (int)p.list[i].length, p.list[i].text,
+					      p.list[i].whole ? "" : "*");
+		if (!proposal->route)
 			return -ENOMEM;
-		}
 	}
 	qsort(ret_proposed->list, p.chosen, sizeof(*ret_proposed->list), compare_proposals);
 	return 0;

@@ -13,6 +13,7 @@
 
 #include "kernel/commands.h"
 #include "sojourn/run_sum.h"
+#include "sojourn/text.h"
 #include "sojourn/units.h"
 
 _Static_assert(STATUS_LEAST == RUN_STATUS_LEAST && STATUS_COUNT == RUN_STATUS_COUNT,
@@ -526,16 +527,15 @@ void source_slots_doubt(const struct loader *loader, uint32_t index, struct run_
 {
 	struct run_stage *stage = &service->stages[STAGE_SERVICE];
 	uint64_t ambiguous = service->losses[RUN_LOSS_AMBIGUOUS_REPLIES];
-	char count[32], all[32], *reason;
+	char count[32], all[32];
 
 	if (!stage->measured || !run_service_is_doubtful(service))
 		return;
-	if (asprintf(&reason, "%s of %s replies cannot be matched: %s",
-		     units_format_count(ambiguous, count, sizeof(count)),
-		     units_format_count(service->exchanges, all, sizeof(all)),
-		     doubtful_pattern(loader, index)) < 0)
-		reason = NULL;
-	run_stage_forget(stage, reason);
+	run_stage_forget(stage,
+			 text_format("%s of %s replies cannot be matched: %s",
+				     units_format_count(ambiguous, count, sizeof(count)),
+				     units_format_count(service->exchanges, all, sizeof(all)),
+				     doubtful_pattern(loader, index)));
 }
 
 static const char *hook(const struct plan *plan, enum question question)
@@ -562,13 +562,12 @@ static char *stage_source(const struct loader *loader, const struct plan *plan, 
 		[ACCEPT_INFERRED] = "inferred",
 	};
 	enum question begin = ends[stage][0], end = ends[stage][1];
-	char *source;
 
 	if (stage == STAGE_ACCEPT_QUEUE)
 		return strdup(accept_sources[loader_config(loader)->accept_source]);
 	if (begin == end)
 		return strdup(hook(plan, begin));
-	return asprintf(&source, "%s, %s", hook(plan, begin), hook(plan, end)) < 0 ? NULL : source;
+	return text_format("%s, %s", hook(plan, begin), hook(plan, end));
 }
 
 static void mark_split(const struct plan *plan, bool udp, struct run_stage *parts)

@@ -15,6 +15,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
 #include "sojourn/run_sum.h"
+#include "sojourn/text.h"
 #include "sojourn/units.h"
 
 /* The highest age of findings that are sent again. */
@@ -42,8 +43,7 @@ void http_reply_error(struct http_reply *reply, unsigned int status, const char 
 {
 	reply->status = status;
 	reply->type = JSON;
-	if (asprintf(&reply->body, "{\"error\": \"%s\"}\n", error) < 0)
-		reply->body = NULL;
+	reply->body = text_format("{\"error\": \"%s\"}\n", error);
 }
 
 /* The meaning of a source's errors to a client; any other is ours: 500. */
@@ -303,9 +303,8 @@ static void get_health(const struct request *request, struct http_reply *reply)
 							       : "ok";
 	reply->status = critical ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK;
 	reply->type = JSON;
-	if (asprintf(&reply->body, "{\"status\": \"%s\", \"findings\": %zu, \"looked\": %s}\n",
-		     status, run->finding_count, run->not_seen ? "true" : "false") < 0)
-		reply->body = NULL;
+	reply->body = text_format("{\"status\": \"%s\", \"findings\": %zu, \"looked\": %s}\n",
+				  status, run->finding_count, run->not_seen ? "true" : "false");
 }
 
 /* The thread that answers also observes. */
@@ -337,11 +336,6 @@ static int read_metrics(struct http_routes *routes, struct http_making *making)
 	return read_metrics_as(METRICS_PROMETHEUS, routes, making);
 }
 
-static int read_openmetrics(struct http_routes *routes, struct http_making *making)
-{
-	return read_metrics_as(METRICS_OPENMETRICS, routes, making);
-}
-
 static void get_page(struct http_reply *reply)
 {
 	size_t size;
@@ -371,9 +365,7 @@ static void end_phase(const struct request *request, struct http_reply *reply)
 static void reply_phase(struct http_reply *reply, uint64_t id, uint32_t lease_s)
 {
 	reply->type = JSON;
-	if (asprintf(&reply->body, "{\"phase\": %ju, \"lease_s\": %u}\n", (uintmax_t)id, lease_s) <
-	    0)
-		reply->body = NULL;
+	reply->body = text_format("{\"phase\": %ju, \"lease_s\": %u}\n", (uintmax_t)id, lease_s);
 }
 
 static void begin_phase(const struct request *request, struct http_reply *reply)
@@ -606,8 +598,9 @@ int http_routes_begin(struct http_routes *routes, const struct http_wanted *awai
 {
 	uint64_t begin_ns = clock_thread_cpu_ns();
 	struct http_making making = {.as = *awaited, .type = JSON};
-	int r = awaited->number == OPENMETRICS ? read_openmetrics(routes, &making)
-					       : table[awaited->number - 1].read(routes, &making);
+	int r = awaited->number == OPENMETRICS
+			? read_metrics_as(METRICS_OPENMETRICS, routes, &making)
+			: table[awaited->number - 1].read(routes, &making);
 
 	making.cost_ns = clock_thread_cpu_ns() - begin_ns;
 	return r ? r : http_documents_begin(&routes->documents, &making);

@@ -13,6 +13,7 @@
 #include "recording.h"
 #include "sojourn/clock.h"
 #include "sojourn/series.h"
+#include "sojourn/text.h"
 #include "sojourn/write_all.h"
 
 /* To the disk at most this often: it can take longer than an interval. */
@@ -55,17 +56,10 @@ static int open_file(const char *path, int *ret_fd)
 	return 0;
 }
 
-static char *previous_of(const char *path)
-{
-	char *previous;
-
-	return asprintf(&previous, "%s.1", path) < 0 ? NULL : previous;
-}
-
 /* The file to be replaced must be a recording, too. */
 static int check_previous(const struct sink_record_options *options)
 {
-	autofree char *previous = previous_of(options->path);
+	autofree char *previous = text_format("%s.1", options->path);
 	struct stat st;
 
 	if (!previous)
@@ -135,7 +129,7 @@ static int find_end(struct sink_record *sink)
 
 int sink_record_follow(const char *path, int *ret_fd)
 {
-	autofree char *previous = previous_of(path);
+	autofree char *previous = text_format("%s.1", path);
 	int r;
 
 	if (!previous)
