@@ -3,7 +3,7 @@
 #include "clients.h"
 #include "sojourn/address.h"
 
-#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

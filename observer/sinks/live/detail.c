@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The live view's page of one service: stages as a bar and in numbers, the past, its state. */
-#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
