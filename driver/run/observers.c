@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The observers of a run, one after the other. A phase begins before the first request and ends after the
  * last one, so the observers need not begin it at the same time. Those of a group come after those that

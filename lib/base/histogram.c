@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Arithmetic on histograms; wire/buckets.h has the bucket layout. */
 #include "sojourn/histogram.h"
 

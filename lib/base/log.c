@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Messages to the user on standard error: each call writes one line at once. */
 #include "sojourn/log.h"
 

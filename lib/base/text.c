@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Texts from elsewhere, and sentences that quote them. */
 #include "sojourn/refuse.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Durations, counts and sizes: parsed exactly in integers, formatted for people. */
 #include "sojourn/units.h"
 

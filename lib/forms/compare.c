@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The figures of two runs to compare, and the test for a difference; see sojourn/compare.h. */
 #include "sojourn/compare.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Several runs against the first, as text: an answer, the settings and a table for each. */
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Settings that differ between two runs: members of the documents, and words of the command lines
  * that no member represents.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The report as one self-contained HTML file: the documents, and web/ to draw them. It loads
  * nothing, and its content security policy forbids loading.

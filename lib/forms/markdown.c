@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The report as Markdown tables, to paste into an issue. */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Events of the "Trace Event Format" (Google, 2016). X is a slice on a track, which must lie within
  * or beside its neighbours; b and e bound slices that may overlap; M names tracks. Times are in µs.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Removes pairs whose times cannot be of one exchange, without knowing the clocks' difference.
  *

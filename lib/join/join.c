@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Fills run->joined from the samples of both sides. match.c finds pairs, parts.c computes their
  * parts, reason.c explains why others were not joined.

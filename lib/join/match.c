@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Two sorted lists are walked side by side: by connection, then by index. Both form the key; the
  * hash that chose the samples decides nothing here.

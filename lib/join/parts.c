@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The parts of a joined exchange, which sum to its round trip exactly. */
 #include "parts.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Why exchanges could not be joined, as a sentence, as far as the document shows. */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Structures as columns of JSON numbers and back: see columns.h. */
 #include "columns.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Whether a document's derived values follow from its buckets: our reader ignores them, people and
  * other programs do not. Part of sojourn/check.h, as this needs the text.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The descriptions in the JSON Schema of the run document, from meanings.txt; its head has the form
  * of its lines. A member without a line stays without a description, which a test refuses.

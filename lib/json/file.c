@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The run document in files; read.c and write.c handle its text. */
 #include "sojourn/run.h"
 

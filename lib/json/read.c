@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The run document from untrusted JSON text: everything is checked, and errors name the path.
  * Unknown members are ignored; run/members.c has the others.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Parses untrusted JSON text within limits, and tracks the reader's place for errors: see reader.h.
  */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Sampled exchanges as JSON, about 80 bytes each: every flow once, and a column per number.
  * Addresses are text; IPv4 ones are written as IPv4 for any socket family.

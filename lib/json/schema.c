@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The JSON Schema of the run document, from the writer's tables: run/members.c. Each structure is a
  * definition of its own. describe.c adds the units and meanings.

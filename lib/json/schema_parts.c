@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Parts of a JSON Schema: see schema_parts.h. */
 #include "schema_parts.h"
 

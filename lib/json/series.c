@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* A service's history as JSON, in columns: about 200 bytes per point. */
 #include <errno.h>
 #include <stdbool.h>

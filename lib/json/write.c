@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The run document as JSON text; run/members.c has its contents, read.c reads it. */
 #include "sojourn/run.h"
 

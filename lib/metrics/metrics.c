@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The metrics, a row each; see sojourn/metrics.h. Formats: text.c, otlp.c. */
 #include "sojourn/metrics.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Metrics for OpenTelemetry: an ExportMetricsServiceRequest in JSON (OTLP 1.x, JSON Protobuf
  * Encoding), with 64-bit integers as text and enumerations as numbers. Metrics: metrics.c.

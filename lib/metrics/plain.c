@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The metrics of the observation as a whole, which have no labels: its losses, its namespaces and its cost. */
 #include "output.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Metrics in Prometheus's text formats; see sojourn/metrics.h. Metrics: metrics.c. */
 #include <inttypes.h>
 #include <stdio.h>

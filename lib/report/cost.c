@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The cost of observing, and what the observer as a whole missed. */
 #include "parts.h"
 

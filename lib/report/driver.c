@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The driver's part: counts, round trips, also over time and by step, target and status, and its
  * cost. Failures are in failures.c.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Resources that were running out on the observer's host, next to the driver's related errors. */
 #include <string.h>
 

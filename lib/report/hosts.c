@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The hosts of one service, compared: which of them is the slow one, and a row for each. Compared are the
  * requests at the driver's ports, or else at the port with most requests on several hosts. Rows have the

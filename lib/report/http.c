@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* HTTP and gRPC of one observed service: streams and statuses. */
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The joined exchanges: their number, the parts that dominate the slow ones, and the slowest, a
  * line each. Shares are of the user's wait: the response time under a rate, otherwise the round

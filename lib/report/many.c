@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The table of many services: for each its rate, its mean time, and the part that holds most of it.
  */

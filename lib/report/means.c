@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Means that sum to the driver's round trip: from its joined exchanges, or else the service's means
  * subtracted from the driver's. The latter requires that both are of the same requests.

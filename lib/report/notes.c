@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Caveats on percentiles: how many requests they miss, and why. */
 #include <stdio.h>
 

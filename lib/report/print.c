@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Text on a page; other files decide its contents. */
 #include "print.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* One observed service: its identity, state, stages and connections. */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The report for people: which parts a document has, and their order. */
 #include "sojourn/report.h"
 

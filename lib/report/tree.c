@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The breakdown: the average parts of a round trip (means.c chooses the exchanges). Means add up
  * and percentiles do not: those shown next to a stage are the stage's own.

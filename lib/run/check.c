@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Invariants of run documents: the table of rules; see sojourn/check.h. */
 #include "check_rules.h"
 

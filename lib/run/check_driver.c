@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Rules about the driver's counts, and about a sweep. */
 #include "check_rules.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Rules about every histogram of a run document, by the table of members. A period's histogram is
  * the difference of two readings: count and sum are exact, the maximum only to its bucket. While

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Rules about joined exchanges, and about both sides if they saw the same requests. */
 #include "check_rules.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Rules about a service's series: points without gaps, whose counts sum to the period's. */
 #include "check_rules.h"
 

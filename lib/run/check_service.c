@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Rules about a service's counts. They are read one by one while the service works
  * (observer/sources/slots.c), and may differ by what passed meanwhile.

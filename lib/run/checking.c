@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* How rules report what is broken, and where; see checking.h. */
 #include "checking.h"
 

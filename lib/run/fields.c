@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Operations on the members of a structure, by its table: free, subtract and add readings, merge
  * documents. See members.h.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The intervals of a measured phase: joining, merging, and drift of the rate. */
 #include "intervals.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Properties of a host that decide what BPF programs cost; see sojourn/machine.h. */
 #include "sojourn/machine.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The members of the run document: see members.h and docs/run-document.md. */
 #include "members.h"
 

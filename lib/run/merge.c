@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Merges two run documents: the document itself and the observers' parts. Neighbour: merge_driver.c
  * (the drivers' parts).

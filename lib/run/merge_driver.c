@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Merges the drivers' parts of two run documents. The table of members has the simple cases, this
  * file the others. Neighbours: merge.c, intervals.c.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The names of stages, closes, losses and errors: a table each, in the order of its enum. */
 #include "sojourn/run.h"
 

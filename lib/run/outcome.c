@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The outcomes of a run's requests: see sojourn/outcome.h. */
 #include "sojourn/outcome.h"
 

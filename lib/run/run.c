@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The run document in memory: create, append, subtract, free. Neighbours: fields.c (by the tables
  * of members), merge.c (merging documents), json/write.c and json/read.c (JSON).

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Sampled exchanges in memory: collecting, thinning, subtracting. JSON: json/samples.c. */
 #include "samples.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* A service's history in memory, kept short. JSON: json/series.c. */
 #include "sojourn/series.h"
 

@@ -17,6 +17,7 @@ LICENCES = {True: "(MIT OR GPL-2.0-only)", False: "MIT"}
 BINARY = (".png", ".svg", ".gz", ".pcap", ".woff2")
 FOREIGN = ("LICENSES",)  # other people's texts, unchanged
 SPDX = "SPDX-License-Identifier: "
+MARKS = {".c": "// %s", ".h": "/* %s */"}  # as in the kernel
 # Home folders of some machine. machine_paths() adds the folder of this checkout.
 HOMES = re.compile(r"(?<![\w.])/(?:home|Users)/[a-z]\w*|(?<![\w.])/root/\w")
 EXAMPLE_HOMES = ("/home/user",)
@@ -27,8 +28,11 @@ def licence_problems(path, lines):
     expected = LICENCES[tree.under(path, *DUAL)]
     at = 1 if lines and lines[0].startswith("#!") else 0
     line = lines[at] if len(lines) > at else ""
-    if SPDX + expected not in line:
-        yield f"{path}:{at + 1}: wants '{SPDX}{expected}'"
+    wanted = SPDX + expected
+    if path.suffix in MARKS:
+        wanted = MARKS[path.suffix] % wanted
+    if wanted not in line:
+        yield f"{path}:{at + 1}: wants '{wanted}'"
 
 
 def comment_problems(path, lines):
@@ -115,16 +119,19 @@ def problems(root, options):
             yield from python_problems(path, text)
 
 
-OPENING = "/* SPDX-License-Identifier: MIT */\n/* Counts the things that are to be counted. */\n"
+OPENING = "// SPDX-License-Identifier: MIT\n/* Counts the things that are to be counted. */\n"
+HEADER = OPENING.replace("// ", "/* ", 1).replace("\n", " */\n", 1)
 SHELL = "#!/usr/bin/env bash\n# SPDX-License-Identifier: MIT\n"
 PYTHON = "#!/usr/bin/env python3\n# SPDX-License-Identifier: MIT\n"
 EXAMPLES = [
     Example("clean", {"lib/a.c": OPENING + "int a;\n", "tools/a": SHELL + "echo \"$1\"\n",
                       "tools/b.py": PYTHON + '"""Says what it is for."""\n', "docs/a.md": "text\n",
-                      "bpf/a.h": OPENING.replace("MIT", LICENCES[True])}, []),
+                      "bpf/a.h": HEADER.replace("MIT", LICENCES[True])}, []),
     Example("licences", {"lib/a.c": OPENING.split("\n", 1)[1], "bpf/a.bpf.c": OPENING,
                          "tools/a": "#!/bin/sh\necho\n"},
             ["lib/a.c:1: wants", "lib/a.c:2: wants", "bpf/a.bpf.c:1: wants", "tools/a:2: wants"]),
+    Example("marks", {"lib/a.c": HEADER, "lib/a.h": OPENING},
+            ["lib/a.c:1: wants '// SPDX", "lib/a.h:1: wants '/* SPDX"]),
     Example("says nothing", {"lib/a.c": OPENING.split("\n", 1)[0] + "\n/* a */\nint a;\n"},
             ["lib/a.c:2: wants an opening comment"]),
     Example("blanks", {"docs/a.md": "text \nmore\t\nlast"},

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Any bytes as the file of a shared library, or of a program in Go: places of functions are found within it, or nowhere. */
 #include <errno.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as a response in any framing: the verdict must not depend on how it is cut into pieces.
  * The first byte chooses the framing, the second the length of the pieces.

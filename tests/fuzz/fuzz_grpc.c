@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as the messages of a gRPC response, and a line as its status and the expectation. The
  * verdict must not depend on how the bytes are cut, and only one whole message is an answer.

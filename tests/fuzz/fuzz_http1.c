@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as requests or responses of HTTP/1, through the kernel's own parser. The result must not depend on how they
  * are cut, nor on bytes that are passed eight at a time. Messages that another parser reads must end where it says. The first byte

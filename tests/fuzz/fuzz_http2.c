@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as sent by an HTTP/2 or gRPC server to the driver, on a made-up connection. Each
  * started request ends exactly once, with an answer only if the bytes contained one, and everything

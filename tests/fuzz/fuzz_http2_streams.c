@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as HTTP/2 frames, through the kernel's own walker: its events must not depend on how
  * they are cut into pieces. The first byte gives the sender and the length of the pieces. A status

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as a client's request to the observer's endpoint (method, path, Accept header,
  * arguments, Host header), and as the address to listen on. HTTP itself is parsed by libmicrohttpd.

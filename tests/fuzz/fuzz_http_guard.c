@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any head of a request before the endpoint's guard. An admitted request names this endpoint once,
  * comes from no other origin, and has the required token. The parts of libmicrohttpd and GnuTLS are

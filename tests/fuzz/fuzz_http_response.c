@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as an HTTP response. Neither the verdict nor the captured values may depend on how it
  * is cut into pieces, or on whether the same bytes came before. The first byte selects HEAD, the

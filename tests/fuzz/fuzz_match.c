@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * A line as --match, any bytes as a request and, after a record separator, as its reply. A written
  * identifier is found at its place, and nothing is read beyond the end.

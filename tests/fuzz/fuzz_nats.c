@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as a NATS server's, or as a file of credentials. Operations are the same in pieces as
  * in one, and stay within the bytes.

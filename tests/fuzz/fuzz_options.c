@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any text as a URL and as values of the driver's options that have their own grammar: accepted, or
  * refused with a sentence.

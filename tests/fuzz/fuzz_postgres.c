@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as messages of PostgreSQL's protocol, through the kernel's own parser. The result must not depend on how they
  * are cut. Requests and replies begin and end in turn. The first byte gives the sender, whether the login is over, and

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as a recording. It is refused with a sentence, or every line is reported as a reading,
  * as damaged or as cut off. The sum is a document that can be read again.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as two run documents, split at a record separator. Documents that can be read are shown
  * in every form, alone and compared. No form crashes, JSON is valid, and text controls no terminal.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as commands or replies of RESP, through the kernel's own parser. The result must not depend on how they
  * are cut. Messages that a recursive parser reads must end where it says. The first byte gives the sender and the length

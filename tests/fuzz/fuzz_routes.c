@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as header blocks of a client, through the kernel's own parser. Each block begins with its length. As long
  * as nghttp2 accepts the blocks, the route of each is that of the rule, by the method and path that nghttp2 reads.

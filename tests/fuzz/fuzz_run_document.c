@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as a run document: refused with a message, or read. Then writing, reading again,
  * subtracting and reporting must neither crash nor change it.

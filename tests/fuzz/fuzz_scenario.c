@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any text as a scenario file, with the files that it may name. It is accepted, with every step
  * ready to send, or refused with a place and a sentence on one line. After a record separator comes

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Seeds of the fuzz targets: `fuzz_seeds TARGET DIRECTORY` writes a file per seed. Documents are
  * the unit tests', scenarios those of docs/examples. The rest is a valid example of everything that

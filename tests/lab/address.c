@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Parsing and formatting addresses, and binding the server's socket. */
 #include "address.h"
 

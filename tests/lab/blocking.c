@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Starting the blocking threads, and stopping them. */
 #include "blocking.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * TCP connections served by blocking calls: each by its own thread (model `threads`), or one after
  * the other by the accepting thread (`prefork --worker blocking`).

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * UDP by blocking calls: several threads (or processes) share one socket, and each answers its
  * datagram before it receives another. With --read-delay the calls are poll(), sleep, recvfrom().

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The steps of an exchange on a TCP connection, each around one system call of its own. */
 #include "conn.h"
 

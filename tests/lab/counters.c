@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The summary: every counter by name, summed over the processes. */
 #include "counters.h"
 

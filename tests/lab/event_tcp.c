@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * TCP connections in an epoll loop. A connection is always in one state. The next action is in a
  * table of steps, each of which continues at once or waits for the socket or a timer.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* UDP in an epoll loop: every datagram is a task of its own until it is answered. */
 #include <errno.h>
 #include <stdlib.h>

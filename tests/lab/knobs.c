@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The table of injections, and reading them from "name=value&name=value". */
 #include "knobs.h"
 

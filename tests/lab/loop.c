@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* epoll, and a binary heap of timers with one timerfd (epoll_wait's timeouts are not precise). */
 #include "loop.h"
 

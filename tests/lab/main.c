@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * sojourn-lab: a server that treats its requests as configured and knows exactly when. The tests
  * compare the observer with it; the demo observes it.

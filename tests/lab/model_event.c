@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Model `event`: one loop, one thread. Also run by each event worker of `prefork`. */
 #include <err.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Model `prefork`: processes that all accept from one inherited socket. The parent serves nothing.
  * It waits for signals, stops the workers by closing a pipe, and joins their parts of the truth.

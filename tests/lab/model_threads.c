@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Model `threads`: blocking calls, a thread per connection. */
 #include <err.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Numbers and durations in options and requests; exact, without floating point. */
 #include "number.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The command line: a table of the server's own options, followed by the knobs' table. */
 #include "options.h"
 

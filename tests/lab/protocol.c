@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The table of protocols, and the two short ones: lines and length-prefixed frames. */
 #include "protocol.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* HTTP/1.x requests by llhttp; the query string holds the knobs. */
 #include <stdio.h>
 #include <string.h>

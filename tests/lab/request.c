@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Parsing of requests shared by the protocols. */
 #include "request.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* From pieces of a response to iovecs, and into the socket. */
 #include "response.h"
 

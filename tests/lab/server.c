@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Code shared by all models: opening and closing, signals, records, and error messages. */
 #include "server.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Records in chunks. A thread owns one chunk at a time. When the thread ends, the next one
  * continues in it, so that a thread per connection needs no chunk per connection.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* One atomic word that holds the end of the current wait. */
 #include "turn.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The steps of an exchange over UDP. */
 #include "udp.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * accept() by io_uring: one request at a time, so a ring of a few entries is enough. A multishot
  * request continues on its own, and the kernel accepts in advance.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * An HTTPS server by OpenSSL, for one connection at a time: CERTIFICATE KEY. It logs "status method target protocol" of each
  * request once it is answered. Tests build it with the library in the program, and without.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The endpoint's address: parsing what the user typed, printing it, and recognising it in a Host
  * header. Numeric addresses only, so that nothing here asks DNS.

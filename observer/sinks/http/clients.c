@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* A service's clients as JSON; see clients.h. */
 #include "clients.h"
 #include "sojourn/address.h"

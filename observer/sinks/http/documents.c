@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Documents that are shared, and made in slices; see documents.h. */
 #include "documents.h"
 

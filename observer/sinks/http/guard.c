@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Checks of a request before any route sees it: certificate, Host and Origin, bearer token; then the caller's rate.
  * Each kind of caller has its own limit, so that refused callers take nothing from the others.

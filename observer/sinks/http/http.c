@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The HTTP endpoint's connections: libmicrohttpd, run from the caller's loop. guard.c decides which callers may ask,
  * and routes.c makes the answers.

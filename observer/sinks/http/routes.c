@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The table of routes and their answers. Knows the observation as a snapshot_source, and of
  * libmicrohttpd only names of statuses and headers; http.c has the connections.

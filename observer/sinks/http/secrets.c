@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The files of secrets: when they are read again, and their conditions; see secrets.h. */
 #include "secrets.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Compiles wire/buckets.h as clang does for -target bpf, to compare it with the native one. */
 #define __bpf__ 1
 #include "wire/buckets.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Run documents of both sides with the same sampled exchanges; see runs.h. */
 #include <arpa/inet.h>
 #include <string.h>

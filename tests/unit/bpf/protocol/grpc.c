@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * bpf/protocol/grpc.h, the kernel's own source: messages are the same however frames and bytes are cut. If bytes are
  * no message, or were not seen, that is noted.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * bpf/protocol/hpack_request.h, the kernel's own source, and the places of observer/kernel/route.c. The
  * route of each request that nghttp2 writes is that of the rule, however its frames and bytes are cut.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * bpf/protocol/http1.h, the kernel's own source: where requests and responses of HTTP/1 begin and end, however their
  * bytes are cut. A response depends on the request that it answers.

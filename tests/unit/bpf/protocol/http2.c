@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * bpf/protocol/http2.h, the kernel's own source: frames are the same however their bytes are cut.
  */

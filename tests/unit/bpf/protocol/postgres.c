@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * bpf/protocol/postgres.h, the kernel's own source: where logins, queries and their replies begin and end, however
  * their bytes are cut.

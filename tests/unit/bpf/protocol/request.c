@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * bpf/protocol/request.h and route.h, the kernel's own sources: the route of a request by its first line,
  * however its bytes are cut.

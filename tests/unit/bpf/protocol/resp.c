@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * bpf/protocol/resp.h, the kernel's own source: where commands and replies begin and end, and what they are called,
  * however their bytes are cut.

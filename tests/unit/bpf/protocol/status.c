@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * bpf/protocol/status.h and hpack.h, the kernel's own sources: statuses as nghttp2 writes them, those
  * of gRPC among them, and those that are not known. Frames are cut anywhere.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* bpf/protocol/window.h, the kernel's own source: the numbers of SETTINGS and WINDOW_UPDATE, however they are cut. */
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The values of a template's fields, and refused templates. */
 #include "payload/template.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* wire/buckets.h and lib/base/histogram.c. */
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* lib/base/log.c: the text on standard error. */
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* lib/base/units.c: durations, sizes and counts as typed and as printed. */
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* lib/forms/compare.c: the rank-sum test, and which figures of runs are compared. */
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * lib/forms/trace.c against the rules of the Chrome trace-event format: every event has ph, name,
  * pid, tid and ts; X has a duration, and nests in or is disjoint from the others of its track; b

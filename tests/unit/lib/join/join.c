@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * lib/join*.c: matched by connection and index alone, parts that add up, no wrong match.
  *

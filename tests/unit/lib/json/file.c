@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* lib/json/file.c: documents from and to files. */
 #include "unit.h"
 

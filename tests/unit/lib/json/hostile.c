@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* lib/json/reader.c and lib/json/read.c: text that is too deep, too large, or cut off. */
 #include "unit.h"
 

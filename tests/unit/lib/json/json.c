@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* lib/json/write.c and lib/json/read.c: written documents are read back, and nothing else is. */
 #include "unit.h"
 

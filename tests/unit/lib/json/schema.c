@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The JSON Schema has exactly the members that are written: of each structure, wherever it is. Python
  * tests validate all documents with it; tests/check/members.py compares docs/run-document.md.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* lib/metrics: a run document for Prometheus, OpenMetrics and OpenTelemetry. */
 #include "unit.h"
 

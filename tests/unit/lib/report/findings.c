@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * lib/run/run.c, lib/report/findings.c: findings survive a document and a merge, and are printed.
  */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * lib/report: whole reports, compared with the files in golden/. With SOJOURN_UPDATE_GOLDEN=1 in
  * the environment the tests write these files instead: read the difference before committing it.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* lib/run/check*.c and lib/json/derived.c: a valid document, and ways to break every rule. */
 #include "sojourn/check.h"
 

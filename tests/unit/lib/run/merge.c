@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* lib/run/merge*.c, lib/run/intervals.c: documents merged, and refusals. */
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* lib/run/merge_driver.c: which loads form one load. For the rest see merge.c. */
 #include "unit.h"
 

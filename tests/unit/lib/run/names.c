@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* lib/run/names.c: every name exists, is usable as a member of the document, and is unique. */
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Requests that count once, that count as failed, and that are in no histogram. */
 #include "unit.h"
 

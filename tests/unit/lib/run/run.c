@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* lib/run/run.c: making and subtracting run documents. */
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* lib/run/samples.c and its JSON: kept, thinned, subtracted, refused. */
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* lib/run/series.c and its JSON: points between readings, joined, written, refused. */
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The past for pages: complete, in order, limited in length and size, without a lost count. */
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Packed readings subtract like the readings themselves, and take little memory. */
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Series of a phase: nothing for idle services, within their memory, and without a lost count or a gap. */
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Routes proposed for a sample of paths: prefixes, shares, and words that must never be in one. */
 #include "unit.h"
 

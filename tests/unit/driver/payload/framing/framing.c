@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Every framing on whole responses, in pieces, too short, too long and garbage. */
 #include "payload/framing/framing.h"
 

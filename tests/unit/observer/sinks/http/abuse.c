@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Clients cannot hold, fill or crash the endpoint, or make it spin. */
 #include "fixture.h"
 

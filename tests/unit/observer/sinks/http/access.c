@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The endpoint's answers to machines and people: access, formats and rate limits. */
 #include "fixture.h"
 

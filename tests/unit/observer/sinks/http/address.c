@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Addresses as typed, as printed, and as in Host headers. */
 #include "fixture.h"
 

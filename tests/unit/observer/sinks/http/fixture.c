@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The fake observation, the thread that serves it, and a client without rules. */
 #include "fixture.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The endpoint's answers to correct and incorrect clients. */
 #include "fixture.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * observer/sinks/live/player.c: a recording played in both directions, past damage and other
  * observations.

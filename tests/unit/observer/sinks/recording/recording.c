@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * observer/sinks/recording/sink.c and recording*.c: written recordings are read, also after a
  * crash.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * observer/sinks/recording/total.c: findings and programs of a recording; for counts see
  * recording.c.
