@@ -376,7 +376,7 @@ static bool is_cut(const struct resume *resume)
 /* The marks of the first coordinator are lost with it. */
 static int note_observers(const struct options *options, struct run *run)
 {
-	if (!options->run.observers.url_count)
+	if (!observer_is_given(&options->run.observers))
 		return 0;
 	free(run->driver->observer_error);
 	run->driver->observer_error = strdup("the coordinator that had marked the observers ended "
