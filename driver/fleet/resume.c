@@ -440,7 +440,7 @@ static int refuse_unknown(const struct resume *resume, char **ret_error)
 int resume_open(const struct fleet_options *fleet, struct resume **ret_resume, char **ret_error)
 {
 	struct resume *resume = calloc(1, sizeof(*resume));
-	const struct store_owner owner = {resume, on_heard};
+	const struct store_owner owner = {.user = resume, .heard = on_heard};
 	autofree char *error = NULL;
 	char run[SECRET_LENGTH + 1];
 	int err;
