@@ -474,7 +474,7 @@ static void report_row(const struct page *page, const struct run *run, const cha
 
 	items_add(&items, "%s", row->name ? row->name : "(no name)");
 	items_add(&items, "%s", page_count(row->requests, text));
-	/* A row has no intervals, so nothing tells what is of the time that all drivers share. */
+	/* A row has no intervals, which would say what is of the time that all drivers share. */
 	if (driver->duration_ns && !run_driver_shared(driver).apart)
 		items_add(&items, "%s/s",
 			  page_rate(run_row_timely(row), driver->duration_ns, text));

@@ -2,8 +2,9 @@
 /*
  * A simulated member of a fleet, without load. It speaks the agent's protocol
  * (driver/fleet/channel.h), and sends documents that fleet.py has recorded from real agents.
- * Usage: fleet_member FOLDER NUMBER, then the agent's command, which is ignored; or
- * fleet_member --fleet URL FOLDER MEMBERS, for so many that wait at a NATS server. Each is the real
+ * Usage: fleet_member FOLDER NUMBER, then the agent's command, which is ignored.
+ *
+ * Or fleet_member --fleet URL FOLDER MEMBERS, for so many that wait at a NATS server. Each is the real
  * agent of driver/fleet/standby.c, which starts this program as its process that drives.
  *
  * FOLDER/K.lines is recording K, a message per line: the hello, documents, the final document. The

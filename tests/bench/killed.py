@@ -3,7 +3,7 @@
 """Kills each part of a fleet over a NATS cluster, in each phase, and compares the counts with the servers' own.
 
 Ten hosts are network namespaces at one switch: three NATS servers with JetStream, four agents, the coordinator, and two
-with nginx, an observer and an agent beside it. Each scene is one run, in which something gets SIGKILL. If that is the
+web servers. Each of these has nginx, an observer and an agent beside it. Each scene is one run, in which something gets SIGKILL. If that is the
 coordinator, `fleet resume` takes up the run. A line per scene has the requests by the document and by nginx, the lost members,
 and the observers whose part the document has. The status is 1 if a scene differs from what is said to be kept:
 

@@ -3,8 +3,8 @@
 """How close together the members of a fleet begin, by the kernel's stamps of their first requests at the switch.
 
 Four hosts with the members, the coordinator and nginx are network namespaces. Members are reached by a command, or wait at a
-nats-server (--via nats). Printed is the distribution over the runs: from the first member's first request to the last
-member's, and from the first member's to each other one's. Members take turns in one schedule, so the time of each one's
+nats-server (--via nats). Printed is the distribution over the runs, from the first member's first request to the last
+member's, and to each other one's. Members take turns in one schedule, so the time of each one's
 first turn is subtracted. Beside it is what the documents say (`start_skew_ns`): when the phases began, without the time until a
 request left. All hosts have one clock here, so the comparison of clocks adds its noise only. Needs root.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Members of a fleet as they are on real networks: behind sshd, cut off, late, throttled, with other clocks. The hosts are
-network namespaces at one switch. What the server counts and the kernel's stamps of packets are the truth."""
+network namespaces at one switch. The server's counts and the kernel's stamps of packets are the truth."""
 import contextlib
 import os
 import re
@@ -126,7 +126,7 @@ def parted(site, host):
 
 @needs_ssh
 def test_a_host_that_is_cut_off(start, site, daemons, nginx, tmp_path):
-    """It is named, the others go on, and its agent ends by itself: its coordinator is silent."""
+    """It is named, the others go on, and its agent ends alone: its coordinator is silent."""
     driver = start(Process(site.fleet(nginx.url, "--rate", "300", "-d", "4s", "--timeout", "20s", via=reach(tmp_path, daemons),
                                       own=("--lost-after", "1s", "--on-loss", "continue")), netns=site.home))
     wait_until(lambda: nginx.status()["requests"] >= 450)  # 1.5 s: each has sent a document
@@ -263,8 +263,8 @@ def test_a_clock_that_is_ahead(site, nginx, tmp_path):
 
 @in_quiet
 def test_members_begin_together(site, nginx):
-    """Members take turns in one schedule. Between the starts by which their first requests are in time passes less than 1 % of
-    the run, by the kernel's stamps, and the document says the same."""
+    """Members take turns in one schedule. By the kernel's stamps, their first requests are in time to less than 1 % of the run.
+    The document says the same."""
     with contextlib.ExitStack() as stack:
         packets = site.packets(nginx.port, stack)
         result = driver_of(run(site.fleet(nginx.url, "--rate", "300", "-d", "1s"), netns=site.home).stdout)
