@@ -32,6 +32,8 @@
 
 /* Time for a login over the network. */
 #define HELLO_NS (60 * NSEC_PER_SEC)
+/* For the record and the roll before --start-at. */
+#define ROLL_NS (2 * NSEC_PER_SEC)
 /* The end of an agent's output precedes that of its process, which says more. */
 #define END_NS (2 * NSEC_PER_SEC)
 /* An agent whose channel has closed ends at once, unless its host hangs. */
@@ -333,23 +335,6 @@ static bool is_in_vain(void *user)
 	return is_interrupted(user) || fleet->lost;
 }
 
-/*
- * The coordinator handles --wait-for and --start-at. Members get one start time, converted to the
- * clock of each.
- */
-static int await_start(struct fleet *fleet, char **ret_error)
-{
-	const struct start_spec *start = &fleet->run->start;
-	const struct start_patience patience = {.is_over = is_in_vain, .user = fleet};
-	uint64_t unused;
-	int err = start_await_flag(start, patience, ret_error);
-
-	if (!err)
-		err = start_await_time(start, member_lead_ns(fleet->members, fleet->count),
-				       patience, &unused, ret_error);
-	return err && err != -ECANCELED ? err : check_gathered(fleet, ret_error);
-}
-
 static void begin(struct fleet *fleet, bool warming)
 {
 	uint64_t at_ns = clock_wall_ns() + member_lead_ns(fleet->members, fleet->count);
@@ -429,9 +414,17 @@ static int take_result(struct fleet *fleet, char **command, struct run **ret_run
 	return err;
 }
 
+static void attend(void *user)
+{
+	struct fleet *fleet = user;
+
+	uv_run(&fleet->loop, UV_RUN_NOWAIT);
+}
+
 /* Another coordinator then knows whose results to wait for. */
 static void record(struct fleet *fleet, char **command)
 {
+	const struct store_owner waiting = {.user = fleet, .waits = attend};
 	json_t *members = fleet->kept->on ? json_array() : NULL;
 
 	for (uint32_t i = 0; members && i < fleet->count; i++) {
@@ -442,16 +435,56 @@ static void record(struct fleet *fleet, char **command)
 								 member->round_ns));
 	}
 	if (fleet->kept->on)
-		kept_record(fleet->kept, command, members);
+		kept_record(fleet->kept, command, members, &waiting);
+}
+
+/*
+ * All members answer before they get their start: one whose connection comes back would get it too
+ * late. A long wait has moved their clocks, too.
+ */
+static int call_roll(struct fleet *fleet, char **ret_error)
+{
+	int err = check_gathered(fleet, ret_error);
+
+	for (uint32_t i = 0; i < fleet->parts && !err; i++)
+		member_compare(&fleet->members[i]);
+	return err ? err : await_ready(fleet, ret_error);
+}
+
+/* Wait for --start-at, or for a time before it. */
+static int await_time(struct fleet *fleet, uint64_t before_ns, char **ret_error)
+{
+	const struct start_patience patience = {.is_over = is_in_vain, .user = fleet};
+	uint64_t lead_ns = member_lead_ns(fleet->members, fleet->count), unused;
+	int err = start_await_time(&fleet->run->start, lead_ns + before_ns, patience, &unused,
+				   ret_error);
+
+	return err && err != -ECANCELED ? err : check_gathered(fleet, ret_error);
+}
+
+/*
+ * The coordinator handles --wait-for and --start-at. Members get one start time, converted to the
+ * clock of each.
+ */
+static int await_start(struct fleet *fleet, char **command, char **ret_error)
+{
+	const struct start_patience patience = {.is_over = is_in_vain, .user = fleet};
+	int err = start_await_flag(&fleet->run->start, patience, ret_error);
+
+	if (!err || err == -ECANCELED)
+		err = check_gathered(fleet, ret_error) ?: await_time(fleet, ROLL_NS, ret_error);
+	if (err)
+		return err;
+	record(fleet, command);
+	err = call_roll(fleet, ret_error);
+	return err ? err : await_time(fleet, 0, ret_error);
 }
 
 /* Wait for the start, and measure between the observers' marks. */
 static int carry_out(struct fleet *fleet, char **command, struct run **ret_run, char **ret_error)
 {
-	int err = await_start(fleet, ret_error);
+	int err = await_start(fleet, command, ret_error);
 
-	if (!err)
-		record(fleet, command);
 	if (!err && fleet->observers && fleet->load->warmup_ns)
 		err = warm_up(fleet, ret_error);
 	if (!err && fleet->observers)

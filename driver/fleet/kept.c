@@ -13,7 +13,6 @@
 #include "sojourn/log.h"
 #include "sojourn/units.h"
 #include "seal.h"
-#include "store.h"
 
 static const struct store_owner nobody = {0};
 
@@ -81,22 +80,24 @@ static json_t *list_words(char **words)
 	return list;
 }
 
-static int put(const struct kept *kept, const char *text, char **ret_error)
+static int put(const struct kept *kept, const char *text, const struct store_owner *waiting,
+	       char **ret_error)
 {
 	CLEANUP(cleanup_store_close) struct store *store = NULL;
-	int err = store_open(&kept->options->nats, kept->run, &nobody, &store, ret_error);
+	int err = store_open(&kept->options->nats, kept->run, waiting, &store, ret_error);
 
 	return err ? err : store_put(store, KEPT_RECORD, text, ret_error);
 }
 
-void kept_record(struct kept *kept, char **command, json_t *members)
+void kept_record(struct kept *kept, char **command, json_t *members,
+		 const struct store_owner *waiting)
 {
 	autojson json_t *record = json_pack("{s:s, s:o, s:o}", "version", SOJOURN_VERSION,
 					    "command", list_words(command), "members", members);
 	autofree char *text = record ? json_dumps(record, JSON_COMPACT) : NULL;
 	autofree char *sealed = text ? seal_put(kept->secret, text) : NULL;
 	autofree char *error = NULL;
-	int err = sealed ? put(kept, sealed, &error) : -ENOMEM;
+	int err = sealed ? put(kept, sealed, waiting, &error) : -ENOMEM;
 
 	kept->begun = true;
 	if (err)

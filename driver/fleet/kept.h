@@ -12,6 +12,7 @@
 
 #include "fleet_options.h"
 #include "sojourn/secret.h"
+#include "store.h"
 
 /* The name under which the record is stored. */
 #define KEPT_RECORD "record"
@@ -34,8 +35,12 @@ void kept_tell(const struct kept *kept);
 
 /* One member of the record: its agent's key, its name, how far its clock is ahead. */
 json_t *kept_member(const char *agent, const char *name, int64_t offset_ns, uint64_t round_ns);
-/* Store the record before the start. Takes @members. If it fails nothing is kept, which is logged. */
-void kept_record(struct kept *kept, char **command, json_t *members);
+/*
+ * Store the record before the start. Takes @members. If it fails nothing is kept, which is logged.
+ * @waiting is called meanwhile: the members, too, want to hear from their coordinator.
+ */
+void kept_record(struct kept *kept, char **command, json_t *members,
+		 const struct store_owner *waiting);
 
 /*
  * The run is over. Delete what is stored if the document has the results of all members, or if

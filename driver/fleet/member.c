@@ -118,6 +118,14 @@ static void send_ping(struct member *member)
 			   json_pack("{s:s, s:i}", "type", "ping", "number", (int)member->pings));
 }
 
+static void begin_timing(struct member *member)
+{
+	member->pings = 0;
+	member->clock_known = false;
+	set_state(member, MEMBER_TIMING);
+	send_ping(member);
+}
+
 static void take_hello(struct member *member, const json_t *message)
 {
 	json_int_t protocol = json_integer_value(json_object_get(message, "protocol"));
@@ -142,11 +150,8 @@ static void take_ready(struct member *member, const json_t *message)
 	if (member->state != MEMBER_PLANNED && !member->warming)
 		return;
 	member->warming = false;
-	member->pings = 0;
-	member->clock_known = false;
 	member->max_rate = (uint64_t)json_integer_value(json_object_get(message, "max_rate"));
-	set_state(member, MEMBER_TIMING);
-	send_ping(member);
+	begin_timing(member);
 }
 
 static void take_pong(struct member *member, const json_t *message)
@@ -540,6 +545,12 @@ void member_step(struct member *member, json_t *message)
 	member->state = MEMBER_PLANNED;
 	if (err)
 		lose(member, "the step could not be sent: %s", strerror(-err));
+}
+
+void member_compare(struct member *member)
+{
+	if (member->state == MEMBER_READY)
+		begin_timing(member);
 }
 
 void member_begin(struct member *member, uint64_t at_ns, bool warming)

@@ -104,6 +104,11 @@ void member_rest(struct member *member);
 /* Send a step, takes @message. The member becomes ready for its start, after its clock is compared. */
 void member_step(struct member *member, json_t *message);
 /*
+ * Compare the clock of a ready member again, after which it is ready once more. A member whose
+ * connection is lost for now does not answer, so it would not get its start in time either.
+ */
+void member_compare(struct member *member);
+/*
  * Send the start: the run begins at @at_ns by the coordinator's wall clock. @warming: of a warm-up,
  * after which the member becomes ready again.
  */

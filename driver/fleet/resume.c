@@ -376,7 +376,7 @@ static bool is_cut(const struct resume *resume)
 /* The marks of the first coordinator are lost with it. */
 static int note_observers(const struct options *options, struct run *run)
 {
-	if (!options->run.observers.url_count)
+	if (!observer_is_given(&options->run.observers))
 		return 0;
 	free(run->driver->observer_error);
 	run->driver->observer_error = strdup("the coordinator that had marked the observers ended "
@@ -440,7 +440,7 @@ static int refuse_unknown(const struct resume *resume, char **ret_error)
 int resume_open(const struct fleet_options *fleet, struct resume **ret_resume, char **ret_error)
 {
 	struct resume *resume = calloc(1, sizeof(*resume));
-	const struct store_owner owner = {resume, on_heard};
+	const struct store_owner owner = {.user = resume, .heard = on_heard};
 	autofree char *error = NULL;
 	char run[SECRET_LENGTH + 1];
 	int err;

@@ -109,6 +109,14 @@ static void on_step(uv_timer_t *timer)
 		(void)connect_to(store, &error);
 }
 
+/* Take one turn. A cluster that has lost a server may need seconds for an answer. */
+static void turn(struct store *store)
+{
+	uv_run(&store->loop, UV_RUN_ONCE);
+	if (store->owner.waits)
+		store->owner.waits(store->owner.user);
+}
+
 /* ---- requests ---- */
 
 static void send_request(struct store *store, const char *subject, const char *head,
@@ -143,7 +151,7 @@ static int ask(struct store *store, const char *subject, const char *head, const
 			sent = true;
 			sent_at = store->steps;
 		}
-		uv_run(&store->loop, UV_RUN_ONCE);
+		turn(store);
 	}
 	*ret_answer = TAKE_PTR(store->answer);
 	if (*ret_answer)
@@ -375,7 +383,7 @@ static int wait_until_open(struct store *store, char **ret_error)
 	/* Others of the cluster are known from an earlier connection, if from any. */
 	while (!err && !store->open && store->steps < TOTAL_STEPS &&
 	       (store->nats || store->settings->peers->count))
-		uv_run(&store->loop, UV_RUN_ONCE);
+		turn(store);
 	if (err || store->open)
 		return err;
 	return refuse(ret_error, "%s", store->failed ? store->failed : "it did not answer");

@@ -24,6 +24,8 @@ struct store_owner {
 	void *user;
 	/* An agent of the run says this. NULL: not wanted. */
 	void (*heard)(void *user, const char *agent, const json_t *message);
+	/* Called four times a second at least while a call waits. NULL: not wanted. */
+	void (*waits)(void *user);
 };
 
 /*

@@ -9,6 +9,7 @@
 #include "parts.h"
 #include "sojourn/clock.h"
 #include "sojourn/outcome.h"
+#include "sojourn/shared.h"
 #include "sojourn/text.h"
 
 /* A run at a rate has a longer label: "schedule delay". */
@@ -108,6 +109,29 @@ static void append_percentiles(char *text, size_t size, const struct histogram *
 #define RATE_COLUMN 60
 
 /*
+ * Append "500/s" to @text. Of drivers that measured apart it counts the time that all of them share,
+ * or else says that it does not.
+ */
+static void append_rate(const struct run_driver *driver, uint64_t timely, const char *what,
+			size_t size, char *text)
+{
+	const struct run_shared shared = run_driver_shared(driver);
+	/* Intervals do not tell apart how requests failed. */
+	const bool all = shared.apart && shared.known && !*what;
+	const uint64_t duration_ns = all ? shared.duration_ns : driver->duration_ns;
+	char rate[SHORT_TEXT], time[SHORT_TEXT];
+	size_t used = strlen(text);
+
+	page_rate(all ? shared.requests : timely, duration_ns, rate);
+	snprintf(text + used, size - used, " \u00b7 %s/s%s", rate, what);
+	if (!shared.apart)
+		return;
+	used = strlen(text);
+	snprintf(text + used, size - used, " while %s measured, %s",
+		 all ? "all drivers" : "any driver", page_time((double)duration_ns, time));
+}
+
+/*
  * Write "1,000 requests · 500/s", or after failures the good ones: a quick failure is no
  * throughput.
  */
@@ -115,24 +139,21 @@ static void format_rate(const struct run_driver *driver, size_t size, char *ret_
 {
 	struct run_outcome outcome = run_driver_outcome(driver);
 	uint64_t timely = run_timely(outcome.good, driver->drained);
-	char good[SHORT_TEXT], tried[SHORT_TEXT], each[SHORT_TEXT];
+	char good[SHORT_TEXT], tried[SHORT_TEXT];
 
 	page_count(outcome.good, good);
 	page_count(outcome.tried, tried);
-	page_rate(timely, driver->duration_ns, each);
-	if (outcome.failed && driver->duration_ns && outcome.good)
-		snprintf(ret_text, size, "%s of %s good \u00b7 %s/s good", good, tried, each);
-	else if (outcome.failed)
+	if (outcome.failed)
 		snprintf(ret_text, size, "%s of %s good", good, tried);
-	else if (driver->duration_ns)
-		snprintf(ret_text, size, "%s requests \u00b7 %s/s", good, each);
 	else
 		snprintf(ret_text, size, "%s requests", good);
+	if (driver->duration_ns && (outcome.good || !outcome.failed))
+		append_rate(driver, timely, outcome.failed ? " good" : "", size, ret_text);
 }
 
 static void print_rate(const struct page *page, const struct run_driver *driver, unsigned int used)
 {
-	char rate[3 * SHORT_TEXT + 24];
+	char rate[4 * SHORT_TEXT + 64];
 	unsigned int columns, gap;
 
 	format_rate(driver, sizeof(rate), rate);
@@ -453,7 +474,8 @@ static void report_row(const struct page *page, const struct run *run, const cha
 
 	items_add(&items, "%s", row->name ? row->name : "(no name)");
 	items_add(&items, "%s", page_count(row->requests, text));
-	if (driver->duration_ns)
+	/* A row has no intervals, which would say what is of the time that all drivers share. */
+	if (driver->duration_ns && !run_driver_shared(driver).apart)
 		items_add(&items, "%s/s",
 			  page_rate(run_row_timely(row), driver->duration_ns, text));
 	add_errors(&items, row);

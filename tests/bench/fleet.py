@@ -8,6 +8,9 @@ Printed for each N: the coordinator's CPU time before the start, during the run 
 and its open files. Then follow the seconds from the run's end to the written document, bytes per member and second in
 both directions, and the sizes of documents. The requests of the result must be the sum of the recorded ones.
 
+With `--via nats` the members are agents that wait at a nats-server, and `--via jetstream` lets it keep their results.
+A second line then has the server's own costs and counts.
+
 Each number of members is measured with two rates, so that the result's growth with the requests of a member shows.
 Lines through the measured costs give those of larger fleets, which are marked as computed.
 """
@@ -23,12 +26,15 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 from pathlib import Path
 
 from common import bounded, machine, resident_kib
 
 from support import documents
-from support.process import die_with_parent
+from support.nats import NatsServer
+from support.net import free_port
+from support.process import die_with_parent, wait_until
 from support.programs import DRIVER, Nginx
 
 MEMBER = DRIVER.parent.parent / "tests" / "bench" / "fleet_member"
@@ -143,14 +149,74 @@ class Watched:
         return max((seconds for at, seconds in self.cpu if at <= when), default=0.0)
 
 
+class Pipes:
+    """Members that the coordinator starts."""
+
+    def __init__(self, folder, members):
+        self.words = ["--via", f"{MEMBER} {folder} {{host}}", "--hosts", ",".join(map(str, range(members)))]
+
+    def tell(self, seconds, members):
+        """There is nobody between them and the coordinator."""
+
+    def close(self):
+        """They have ended."""
+
+
+class Nats:
+    """Members that wait at a nats-server of their own, which counts what it carries."""
+
+    def __init__(self, folder, members, stores):
+        self.monitor, self.stored, self.over = free_port(), 0, threading.Event()
+        self.server = NatsServer(f'http: "127.0.0.1:{self.monitor}"', stores=stores)
+        self.words = ["--via", self.server.url, "--members", members, "--gather", "60s"]
+        self.log = folder / "agents"
+        with open(self.log, "wb") as log:
+            self.agents = subprocess.Popen([MEMBER, "--fleet", self.server.url, folder, str(members)], stderr=log,
+                                           preexec_fn=die_with_parent)
+        wait_until(lambda: self.log.read_text().count("waiting for plans") == members, seconds=120, poll_seconds=0.1)
+        self.before, self.cpu = self.ask("varz"), Watched.cpu_seconds(self.server.pid)
+        self.thread = threading.Thread(target=self.watch, args=(stores,))
+        self.thread.start()
+
+    def ask(self, what):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.monitor}/{what}", timeout=60) as answer:
+            return json.load(answer)
+
+    def watch(self, stores):
+        while stores and not self.over.wait(0.5):
+            self.stored = max(self.stored, self.ask("jsz")["storage"])
+
+    def tell(self, seconds, members):
+        """Print the server's costs from the coordinator's start on."""
+        self.over.set()
+        self.thread.join()
+        now = self.ask("varz")
+        status = Path(f"/proc/{self.server.pid}/status").read_text(encoding="ascii")
+        peak_kib = int(re.search(r"VmHWM:\s+(\d+)", status)[1])
+        grown = {name: now[name] - self.before[name] for name in ("in_msgs", "out_msgs", "in_bytes", "out_bytes")}
+        print(f"{'':>15}nats-server: {Watched.cpu_seconds(self.server.pid) - self.cpu:.2f} s of CPU, "
+              f"{peak_kib / 1024:.0f} MiB at most, {grown['in_msgs']:,} messages with "
+              f"{grown['in_bytes'] / 2**20:.1f} MiB in, {grown['out_msgs']:,} with {grown['out_bytes'] / 2**20:.1f} MiB out, "
+              f"{(grown['in_bytes'] + grown['out_bytes']) / 2 / members / seconds:,.0f} B/s per member, "
+              f"{now['slow_consumers']} slow consumers, {self.stored / 2**20:.1f} MiB stored at most", flush=True)
+
+    def close(self):
+        self.over.set()
+        self.agents.terminate()
+        self.agents.wait()
+        self.server.close()
+
+
+CHANNELS = {"pipes": Pipes, "nats": lambda folder, members: Nats(folder, members, False),
+            "jetstream": lambda folder, members: Nats(folder, members, True)}
+
+
 class Coordinator:
     """One run of a fleet of simulated members."""
 
-    def __init__(self, folder, options, members, seconds):
-        hosts = ",".join(str(number) for number in range(members))
+    def __init__(self, folder, channel, options, members, seconds):
         result = folder / "result.json"
-        watched = Watched([DRIVER, "fleet", "--via", f"{MEMBER} {folder} {{host}}", "--hosts", hosts, "--", *options, "--quiet",
-                           "--json", result])
+        watched = Watched([DRIVER, "fleet", *map(str, channel.words), "--", *options, "--quiet", "--json", result])
         if watched.status:
             sys.exit(f"fleet: the coordinator of {members} members ended with status {watched.status}:\n{watched.errors}")
         log = [[int(word) for word in line.split()] for line in (folder / "log").read_text(encoding="ascii").splitlines()]
@@ -170,11 +236,18 @@ class Coordinator:
         self.document = documents.parse(result.read_text(encoding="utf-8"))["driver"]
 
 
-def measure(url, members, rate, seconds):
+def measure(via, url, members, rate, seconds):
+    """Make one run, print and return its costs."""
     with tempfile.TemporaryDirectory(prefix="sojourn-fleet-") as name:
         folder = Path(name)
         counts = record(folder, url, members, rate, seconds)
-        done = Coordinator(folder, options_of(url, members, rate, seconds), members, seconds)
+        channel = CHANNELS[via](folder, members)
+        try:
+            done = Coordinator(folder, channel, options_of(url, members, rate, seconds), members, seconds)
+            row(done, rate)
+            channel.tell(seconds, members)
+        finally:
+            channel.close()
     expected = sum(counts[number % len(counts)] for number in range(members))
     if done.document["requests"] != expected or len(done.document["members"]) != members:
         sys.exit(f"fleet: {done.document['requests']} requests of {len(done.document['members'])} members are in the "
@@ -226,6 +299,7 @@ def main():
     parser.add_argument("--members", type=bounded(int, 2, 1024), nargs="+", default=[100, 250, 500, 1000])
     parser.add_argument("--seconds", type=bounded(int, 2, 3600), default=10, help="of each run")
     parser.add_argument("--rate", type=bounded(int, 1, 10000), nargs="+", default=[50, 1000], help="requests/s of a member")
+    parser.add_argument("--via", choices=CHANNELS, default="pipes", help="how messages pass (default: pipes)")
     parser.add_argument("--computed", type=bounded(int, 2, 100_000), nargs="*", default=[10_000],
                         help="numbers of members to compute the costs of")
     args = parser.parse_args()
@@ -237,8 +311,7 @@ def main():
         for rate in args.rate:
             done = []
             for members in args.members:
-                done.append(measure(nginx.url, members, rate, args.seconds))
-                row(done[-1], rate)
+                done.append(measure(args.via, nginx.url, members, rate, args.seconds))
             for members in args.computed if len(done) > 1 else ():
                 compute(done, members, rate, args.seconds)
     finally:

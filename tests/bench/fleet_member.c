@@ -4,6 +4,9 @@
  * (driver/fleet/channel.h), and sends documents that fleet.py has recorded from real agents.
  * Usage: fleet_member FOLDER NUMBER, then the agent's command, which is ignored.
  *
+ * Or fleet_member --fleet URL FOLDER MEMBERS, for so many that wait at a NATS server. Each is the real
+ * agent of driver/fleet/standby.c, which starts this program as its process that drives.
+ *
  * FOLDER/K.lines is recording K, a message per line: the hello, documents, the final document. The
  * member puts the start of its run into each. FOLDER/run has the number of recordings and the
  * length of the run in ns. At its end the member appends a line to FOLDER/log.
@@ -16,11 +19,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "fleet/fleet_options.h"
+#include "fleet/standby.h"
+#include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 #include "sojourn/write_all.h"
 
@@ -272,20 +281,73 @@ static void serve(struct member *member)
 	}
 }
 
-int main(int argc, char **argv)
+static void run(const char *folder, const char *number)
 {
 	static struct member member;
 
-	if (argc < 3) {
-		fputs("usage: fleet_member FOLDER NUMBER ...\n", stderr);
-		return 2;
-	}
-	member.folder = argv[1];
-	member.number = strtoull(argv[2], NULL, 10);
+	member.folder = folder;
+	member.number = strtoull(number, NULL, 10);
 	open_recording(&member);
 	member.hello_ns = clock_wall_ns();
 	member.beat_ns = member.hello_ns + BEAT_NS;
 	send_line(&member);
 	find_final(&member);
 	serve(&member);
+}
+
+/* ---- over NATS ---- */
+
+#define FOLDER_VARIABLE "FLEET_MEMBER_FOLDER"
+#define NUMBER_VARIABLE "FLEET_MEMBER_NUMBER"
+
+/* Wait for a run as the agent with this number, until SIGTERM. */
+static int wait_at(char *url, const char *folder, unsigned long number)
+{
+	struct agent_options options = {0};
+	autofree char *error = NULL;
+	char name[24];
+	char *words[] = {"agent", "--fleet", url, "--name", name, NULL};
+	int err;
+
+	snprintf(name, sizeof(name), "%lu", number);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (setenv(FOLDER_VARIABLE, folder, 1) || setenv(NUMBER_VARIABLE, name, 1))
+		fail("no memory");
+	err = agent_options_parse((int)(sizeof(words) / sizeof(*words)) - 1, words, &options,
+				  &error);
+	if (!err)
+		err = standby_run(&options, &error);
+	if (err)
+		fprintf(stderr, "fleet_member: %s\n", error ? error : strerror(-err));
+	agent_options_clear(&options);
+	return err ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int wait_all(char *url, const char *folder, unsigned long members)
+{
+	for (unsigned long number = 0; number < members; number++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			fail("fork");
+		if (!pid)
+			exit(wait_at(url, folder, number));
+	}
+	while (wait(NULL) > 0 || errno == EINTR)
+		;
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 5 && !strcmp(argv[1], "--fleet"))
+		return wait_all(argv[2], argv[3], strtoul(argv[4], NULL, 10));
+	if (argc > 1 && !strcmp(argv[1], "agent") && getenv(FOLDER_VARIABLE)) {
+		run(getenv(FOLDER_VARIABLE), getenv(NUMBER_VARIABLE));
+	} else if (argc > 2) {
+		run(argv[1], argv[2]);
+	} else {
+		fputs("usage: fleet_member FOLDER NUMBER ...\n", stderr);
+		return 2;
+	}
 }

@@ -60,18 +60,52 @@ class Cgroup:
         return [int(pid) for pid in (self.path / "cgroup.procs").read_text().split()]
 
 
-def memory_controller():
-    """Return (folder for cgroups that limit memory, the names of their files); None if there is none."""
+def controller(name, first_files, second_files):
+    """Return (folder for cgroups with this controller, the names of their files by version); None if there is none."""
     lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     own = dict(line.split(":", 2)[1:] for line in lines)
-    first = Path("/sys/fs/cgroup/memory" + own.get("memory", ""))
-    if "memory" in own and first.is_dir():
-        return first, {"limit": "memory.limit_in_bytes", "now": "memory.usage_in_bytes", "peak": "memory.max_usage_in_bytes",
-                       "kills": "memory.oom_control"}
+    first = Path(f"/sys/fs/cgroup/{name}" + own.get(name, ""))
+    if name in own and first.is_dir():
+        return first, first_files
     second = cgroup2()
-    if second and "memory" in (second / "cgroup.subtree_control").read_text().split():
-        return second, {"limit": "memory.max", "now": "memory.current", "peak": "memory.peak", "kills": "memory.events"}
+    if second and name in (second / "cgroup.subtree_control").read_text().split():
+        return second, second_files
     return None
+
+
+def memory_controller():
+    return controller("memory", {"limit": "memory.limit_in_bytes", "now": "memory.usage_in_bytes",
+                                 "peak": "memory.max_usage_in_bytes", "kills": "memory.oom_control"},
+                      {"limit": "memory.max", "now": "memory.current", "peak": "memory.peak", "kills": "memory.events"})
+
+
+def cpu_controller():
+    return controller("cpu", {"limit": ("cpu.cfs_period_us", "cpu.cfs_quota_us")}, {"limit": ("cpu.max",)})
+
+
+class CpuCgroup(Cgroup):
+    """A Cgroup whose processes get @share of one CPU, by portions of 100 ms. Needs a cpu_controller()."""
+
+    PERIOD_US = 100_000
+
+    def __init__(self, share, netns=None):
+        super().__init__(netns)
+        folder, files = cpu_controller()
+        self.path, self.files, self.quota_us = folder / self.path.name, files["limit"], round(share * self.PERIOD_US)
+
+    def __enter__(self):
+        super().__enter__()
+        texts = (self.PERIOD_US, self.quota_us) if len(self.files) == 2 else (f"{self.quota_us} {self.PERIOD_US}",)
+        for name, text in zip(self.files, texts):
+            (self.path / name).write_text(str(text))
+        return self
+
+    def take(self, pid):
+        (self.path / "cgroup.procs").write_text(str(pid))
+
+    def throttled(self):
+        """Return in how many periods its processes had to wait for the next one."""
+        return int(re.search(r"^nr_throttled (\d+)", (self.path / "cpu.stat").read_text(), re.MULTILINE)[1])
 
 
 class MemoryCgroup(Cgroup):

@@ -138,3 +138,40 @@ def veth(left, right, addresses=("10.200.0.1/30", "10.200.0.2/30"), name="veth0"
         flags = ["nodad"] if ":" in address else []
         netns.exec(["ip", "address", "add", address, "dev", name, *flags])
         netns.exec(["ip", "link", "set", name, "up"])
+
+
+class Host(Netns):
+    """A network namespace whose processes have a host name and an address of their own; see Lan."""
+
+    def __init__(self, name, address):
+        super().__init__(name)
+        self.host, self.address = name, address
+
+    def prefix(self):
+        return [*super().prefix(), "unshare", "--uts", "sh", "-c", f'hostname {self.host} && exec "$@"', "sh"]
+
+
+class Lan:
+    """Hosts at one switch. They go with the ExitStack."""
+
+    def __init__(self, stack, network):
+        self.stack, self.network, self.ports = stack, network, {}
+        self.switch = stack.enter_context(Netns("switch"))
+        self.switch.exec(["ip", "link", "add", "bridge", "type", "bridge"])
+        self.switch.exec(["ip", "link", "set", "bridge", "up"])
+
+    def host(self, name):
+        host = self.stack.enter_context(Host(name, f"{self.network}.{len(self.ports) + 1}"))
+        port = self.ports[host] = f"port{len(self.ports) + 1}"
+        run(["ip", "link", "add", port, "netns", self.switch.name, "type", "veth", "peer", "name", "wire", "netns", host.name])
+        self.switch.exec(["ip", "link", "set", port, "master", "bridge", "up"])
+        host.exec(["ip", "address", "add", f"{host.address}/24", "dev", "wire"])
+        host.exec(["ip", "link", "set", "wire", "up"])
+        return host
+
+    def cut(self, host):
+        """Part the host from all others, as if its cable were pulled at the switch."""
+        self.switch.exec(["ip", "link", "set", self.ports[host], "down"])
+
+    def mend(self, host):
+        self.switch.exec(["ip", "link", "set", self.ports[host], "up"])

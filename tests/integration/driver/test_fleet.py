@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support import documents
+from support.fleet import agents_in
 from support.net import Netns
 from support.process import Process, run, wait_until
 from support.programs import DRIVER, Lab, Nginx, Observer
@@ -45,17 +46,6 @@ def drive(members, url, *options, status=0, **named):
     done = run([*fleet(members, url, *options, **named), "--json", "-"], check=False)
     assert done.status == status, done.error(f"ended with status {done.status}")
     return done, documents.parse(done.stdout)["driver"]
-
-
-def agents_in(member):
-    """Return the pids of agents in a namespace."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            if words[:2] == [bytes(DRIVER), b"agent"] and os.stat(folder / "ns/net").st_ino == member.inode:
-                found.append(int(folder.name))
-    return found
 
 
 def test_counts_are_the_servers_to_the_last_request(start, hosts):

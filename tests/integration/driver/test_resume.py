@@ -4,10 +4,12 @@ import os
 import re
 import shutil
 import signal
+import sys
 
 import pytest
 
-from support import documents
+from support import ROOT, documents
+from support.conditions import bpf
 from support.nats import Agent, NatsServer
 from support.process import Process, run, wait_until
 from support.programs import DRIVER, Nginx
@@ -112,3 +114,13 @@ def test_mistakes(start, server):
                           (["resume", KEY, "--via", server.url, "--", "127.0.0.1:1"], "leave out --")):
         done = run([DRIVER, "fleet", *words], check=False)
         assert done.status == 2 and reason in done.stderr, done.stderr
+
+
+@bpf
+@pytest.mark.timeout(120)
+def test_each_part_is_killed_in_the_run():
+    """The short form of tests/bench/killed.py: a NATS server of a cluster, an observer, a process that drives, the
+    coordinator. It says what is not as promised, and ends with 1."""
+    done = run([sys.executable, ROOT / "tests" / "bench" / "killed.py", "--short", "--seconds", "1.5"], check=False, seconds=110)
+    assert done.status == 0, done.error("what was to be kept is lost")
+    assert len(re.findall("^ok ", done.stdout, re.MULTILINE)) == 4, done.stdout

@@ -81,6 +81,52 @@ def test_rates_and_times_are_the_server_s(start):
     given_back(terminal)
 
 
+def test_a_fleet_is_seen_as_one(start):
+    """Of three members the server answers 60 requests in all, each 20th with 503, and then no more. Counts and the merged
+    distribution are the server's, and a row names each member."""
+    release, terminal = threading.Event(), start(Terminal(100, 40))
+
+    def answer(_):
+        if len(server.requests) > 60:
+            release.wait(60)
+        return 503 if len(server.requests) % 20 == 0 else 200
+
+    with Recorder(answer) as server:
+        try:
+            show(terminal, f"fleet --via 'sh -c' --agent-program {DRIVER} --hosts one,two,three --", server.url,
+                 "-c 3 -d 1h --timeout 1h")
+            terminal.wait_for(r"requests/s +0 ")
+            assert len(server.requests) == 61  # the other two wait for its lock
+            terminal.wait_for(r"2xx 57 · 5xx 3|errors +3 ")
+            terminal.wait_for(re.escape(server.url) + r" from 3 hosts .* of 3600 s")
+            counts = [int(line.split()[3]) for line in terminal.screen() if re.match(r" to \S+ \S+ +\d+ ", line)]
+            assert sum(counts) == 60, terminal.screen()
+            for name in ("one", "two", "three"):
+                terminal.wait_for(rf"^ {name} +0/s")
+            terminal.keys("C-c")
+        finally:
+            release.set()
+        given_back(terminal)
+        shown = "\n".join(terminal.screen())
+        assert "interrupted" in shown and "3 members" in shown, shown
+
+
+def test_the_rates_of_a_fleet(start):
+    """Three members share one rate: the screen has its sum, and a third of it for each. Percentiles are those of all."""
+    lab, terminal = start(Lab()), start(Terminal(120, 40))
+    show(terminal, f"fleet --via 'sh -c' --agent-program {DRIVER} --hosts one,two,three --", f"'{lab.url}?service=20ms'",
+         "--rate 90 -c 9 -d 1h")
+    p50, = terminal.wait_for(r"response time: p50 (\S+ \S+) ·").groups()
+    assert milliseconds(p50) >= 19.5
+    with timing():
+        assert milliseconds(p50) < 100
+        assert 60 < float(terminal.wait_for(r"requests/s +([\d.,]+) ")[1]) < 120
+        for name in ("one", "two", "three"):
+            assert 15 < float(terminal.wait_for(rf"^ {name} +([\d.,]+)/s")[1]) < 45
+    terminal.keys("C-c")
+    given_back(terminal)
+
+
 def test_every_size_and_resizing(start):
     lab = start(Lab())
     sizes = {size: start(Terminal()) for size in ((200, 60), (20, 5), (2, 2))}

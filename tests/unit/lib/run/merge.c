@@ -8,6 +8,7 @@
 
 #include "sojourn/clock.h"
 #include "sojourn/run.h"
+#include "sojourn/shared.h"
 #include "support/runs.h"
 
 #define SECOND NSEC_PER_SEC
@@ -158,6 +159,56 @@ static void drivers_add_exactly(void **state)
 	assert_string_equal(parts[0]->driver->target, "http://127.0.0.1:8080/");
 	for (unsigned int i = 0; i < 3; i++)
 		run_free(parts[i]);
+}
+
+/* A driver that sends @rate requests in each second. */
+static struct run *steady_run(const char *host, unsigned int begin_s, unsigned int duration_s,
+			      unsigned int rate)
+{
+	struct run *run = driver_run(host, begin_s, duration_s);
+
+	clear_counts(run->driver);
+	for (unsigned int i = 0; i < duration_s * rate; i++)
+		respond(run, (double)i / rate, 1000);
+	return run;
+}
+
+static void check_shared(const struct run *run, unsigned int seconds, uint64_t requests)
+{
+	const struct run_shared shared = run_driver_shared(run->driver);
+
+	assert_true(shared.apart);
+	assert_int_equal(shared.known, seconds > 0);
+	assert_int_equal(shared.duration_ns, seconds * SECOND);
+	assert_int_equal(shared.requests, requests);
+}
+
+static void the_time_that_all_share(void **state)
+{
+	autorun struct run *a = steady_run("a", 2, 4, 100), *b = steady_run("b", 3, 5, 10);
+	autorun struct run *c = steady_run("c", 2, 2, 1), *d = steady_run("d", 9, 1, 1);
+	autorun struct run *together = steady_run("a", 2, 4, 100);
+	autorun struct run *other = steady_run("b", 2, 4, 10);
+	autorun struct run *lost = steady_run("a", 2, 4, 100), *late = steady_run("b", 2, 4, 10);
+	autorun struct run *first = steady_run("a", 2, 4, 100);
+
+	(void)state;
+	assert_false(run_driver_shared(a->driver).apart);
+	merge(together, other);
+	assert_false(run_driver_shared(together->driver).apart);
+	merge(a, b);
+	check_shared(a, 3, 330); /* 3 … 6 */
+	merge(a, c);
+	check_shared(a, 1, 111); /* 3 … 4 */
+	merge(a, d);
+	check_shared(a, 0, 0);
+	lost->driver->interval_count = 0;
+	lost->driver->duration_ns = SECOND;
+	late->driver->begin_ns += SECOND / 20;
+	merge(first, late);
+	check_shared(first, 0, 0); /* their intervals do not begin together */
+	merge(first, lost);
+	check_shared(first, 0, 0);
 }
 
 static void waiting_for_a_cpu_adds_if_all_know_it(void **state)
@@ -494,6 +545,7 @@ int main(void)
 		cmocka_unit_test(drivers_add_exactly),
 		cmocka_unit_test(waiting_for_a_cpu_adds_if_all_know_it),
 		cmocka_unit_test(the_parts_remain),
+		cmocka_unit_test(the_time_that_all_share),
 		cmocka_unit_test(steps_add_by_name),
 		cmocka_unit_test(statuses_add_from_the_lowest_up),
 		cmocka_unit_test(statuses_of_one_driver_alone_are_none),

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* The time in which all of several drivers measured, for their common rate. */
+#ifndef SOJOURN_SHARED_H
+#define SOJOURN_SHARED_H
+
+#include "sojourn/run.h"
+
+struct run_shared {
+	/* The drivers began or ended apart, by 1 % of driver->duration_ns or more. */
+	bool apart;
+	/*
+	 * The time that all of them share, in whole intervals, and the responses in it. Not known (false) without a
+	 * whole interval, or if a driver has none (a lost member), or if those of two drivers begin more
+	 * than 1 % of an interval apart.
+	 */
+	bool known;
+	uint64_t duration_ns;
+	uint64_t requests;
+};
+
+struct run_shared run_driver_shared(const struct run_driver *driver);
+
+#endif
