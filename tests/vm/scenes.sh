@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # The script inside the machine: scenes of lab server, observer and driver, and further results for the tests.
 # With the word few or most only the first scenes run, with the word more all but the ones that hardly depend on the
-# kernel, with the word unprivileged none. Prints every result after a line "=== NAME", which machine.py parses.
+# kernel. With the word unprivileged there is only the probe. Prints every result after a line "=== NAME", which
+# machine.py parses.
 port=8000
 scheme=http
 protocol=
