@@ -183,10 +183,10 @@ EXAMPLES = [
     Example("unit tests: no paths, but slips", {
         "tests/unit/a.c": "int a(int x);\nint a(int x)\n{\n\tint *p = 0;\n\n\tif (x);\n"
                           "\t\tx++;\n\treturn x ? *p : 0;\n}\n"},
-            ["bugprone-suspicious-semicolon"]),
+            ["bugprone-suspicious-semicolon", "clang-diagnostic-empty-body"]),
     Example("a stray semicolon", {"driver/a.c": "int a(int x);\nint a(int x)\n{\n\tif (x);\n"
                                                 "\t\tx++;\n\treturn x;\n}\n"},
-            ["bugprone-suspicious-semicolon"]),
+            ["bugprone-suspicious-semicolon", "clang-diagnostic-empty-body"]),
     Example("does not compile", {"lib/a.c": "int a(void) { return b; }\n"}, ["clang-diagnostic"]),
 ]
 
