@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""clang-tidy finds nothing in our user-space C files, with the few checks of .clang-tidy.
+"""clang-tidy finds nothing in our user-space C files, with the few checks of .clang-tidy and clang's own warnings.
 
 Findings are kept in the build folder under a hash of all files that clang-tidy read, so that only changed files
-are analysed again. Unit tests skip the path-sensitive analyzer, which takes most of the time: each of them also
-runs under ASan and UBSan.
+are analysed again. The path-sensitive analyzer takes most of the time and runs with --paths alone, which
+tools/nightly gives. Unit tests skip it: each of them also runs under ASan and UBSan.
 """
 import functools
 import hashlib
@@ -23,6 +23,7 @@ TOOL = "clang-tidy-19"
 JOBS = 2
 WHERE = ("lib", "observer", "driver", "tests")
 UNIT_TESTS = ("tests/unit",)
+PATHS = "--paths" in sys.argv
 SETTINGS = Path(__file__).resolve().parents[2] / ".clang-tidy"
 FINDING = re.compile(r"^(.*?:\d+):\d+: (?:warning|error): (.*)$")
 
@@ -45,9 +46,13 @@ def compiled(root, options):
     return entries
 
 
+def follows_paths(path):
+    return (PATHS or "--self-test" in sys.argv) and not tree.under(path, *UNIT_TESTS)
+
+
 def command_of(root, path, folder):
     """Return the command for a file, with placeholders for the database's folder and the tree's root."""
-    checks = ["--checks=-clang-analyzer-*"] if tree.under(path, *UNIT_TESTS) else []
+    checks = [] if follows_paths(path) else ["--checks=-clang-analyzer-*"]
     return [TOOL, f"--config-file={SETTINGS}", "--quiet", *checks, "-p", folder,
             # clang does not know all of gcc's warning options
             "--extra-arg=-Wno-unknown-warning-option", root / path]
@@ -58,11 +63,27 @@ def tool_version():
     return tree.run([TOOL, "--version"]).stdout + SETTINGS.read_text() + Path(__file__).read_text()
 
 
+@functools.cache
+def noted(build):
+    """Return what the compiler has read for each object of a build, as ninja noted it: {object: files}"""
+    found, name = {}, None
+    done = tree.run(["ninja", "-C", build, "-t", "deps"]) if (build / "build.ninja").exists() else None
+    for line in done.stdout.splitlines() if done else ():
+        if not line.startswith(" "):
+            name = line.partition(": #deps")[0] if line.endswith("(VALID)") else None
+        elif name:
+            found.setdefault(name, []).append(line.strip())
+    return found
+
+
 def inputs(entry):
     """Return all files that the compiler reads for an entry, or None if they are unknown."""
     words = entry.get("arguments") or shlex.split(entry["command"])
     if "-o" in words:
         at = words.index("-o")
+        names = noted(Path(entry["directory"])).get(words[at + 1])
+        if names:
+            return [Path(entry["directory"], name) for name in names]
         words = words[:at] + words[at + 2:]
     done = tree.run([*(word for word in words if word != "-c"), "-M", "-MT", "x"],
                     cwd=entry["directory"])
@@ -72,15 +93,20 @@ def inputs(entry):
     return [Path(entry["directory"], name) for name in shlex.split(names)]
 
 
+@functools.cache
+def hash_of(path):
+    return hashlib.sha256(path.read_bytes()).digest()
+
+
 def key_of(path, entry):
     """Return a hash that changes with everything that could change the findings."""
     read = inputs(entry)
     if read is None:
         return None
-    digest = hashlib.sha256(repr((tool_version(), str(path), entry)).encode())
+    digest = hashlib.sha256(repr((tool_version(), str(path), follows_paths(path), entry)).encode())
     for name in read:
         digest.update(f"\0{name}\0".encode())
-        digest.update(hashlib.sha256(name.read_bytes()).digest())
+        digest.update(hash_of(name))
     return digest.hexdigest()
 
 
@@ -99,7 +125,7 @@ def analyse(root, folder, path):
 def tidy(root, folder, path, entry):
     """Return the findings in one file: the kept ones if nothing has changed, else those of a new analysis."""
     key = key_of(path, entry)
-    known = folder / f"{str(path).replace('/', '_')}.json"
+    known = folder / f"{str(path).replace('/', '_')}{'.paths' if follows_paths(path) else ''}.json"
     if key and known.exists():
         try:
             old = json.loads(known.read_text())
@@ -117,6 +143,7 @@ def problems(root, options):
     if not shutil.which(TOOL):
         raise tree.Skip(f"{TOOL} is not installed")
     entries = compiled(root, options)
+    hash_of.cache_clear()
     folder = (options.build / "tidy").resolve()
     folder.mkdir(exist_ok=True)
     (folder / "compile_commands.json").write_text(json.dumps(list(entries.values())))
@@ -156,12 +183,13 @@ EXAMPLES = [
     Example("unit tests: no paths, but slips", {
         "tests/unit/a.c": "int a(int x);\nint a(int x)\n{\n\tint *p = 0;\n\n\tif (x);\n"
                           "\t\tx++;\n\treturn x ? *p : 0;\n}\n"},
-            ["bugprone-suspicious-semicolon"]),
+            ["bugprone-suspicious-semicolon", "clang-diagnostic-empty-body"]),
     Example("a stray semicolon", {"driver/a.c": "int a(int x);\nint a(int x)\n{\n\tif (x);\n"
                                                 "\t\tx++;\n\treturn x;\n}\n"},
-            ["bugprone-suspicious-semicolon"]),
+            ["bugprone-suspicious-semicolon", "clang-diagnostic-empty-body"]),
     Example("does not compile", {"lib/a.c": "int a(void) { return b; }\n"}, ["clang-diagnostic"]),
 ]
 
 if __name__ == "__main__":
+    sys.argv = [word for word in sys.argv if word != "--paths"]
     sys.exit(tree.main(with_database if "--self-test" in sys.argv else problems, EXAMPLES))

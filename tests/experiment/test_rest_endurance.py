@@ -42,5 +42,6 @@ def shape(result):
     assert sum(each["requests"] for each in lasting["methods"].values()) == lasting["requests"]
 
 
+@pytest.mark.long
 def test_rest_endurance(experiment):
     experiment("rest-endurance", shape)

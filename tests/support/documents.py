@@ -20,8 +20,8 @@ def broken(text):
     return done.stdout.splitlines() if done.returncode else []
 
 
-# Checked elements of a long array: its first and its last ones.
-ENDS = 3
+# Checked elements of a long array: its first and its last ones, of values and of objects such as services.
+ENDS, ENDS_OF_OBJECTS = 3, 8
 
 
 def closed(schema):
@@ -48,8 +48,9 @@ def shortened(value):
     if isinstance(value, dict):
         return {name: shortened(member) for name, member in value.items()}
     if isinstance(value, list):
-        if len(value) > 2 * ENDS and not isinstance(value[0], dict):
-            value = value[:ENDS] + value[-ENDS:]
+        ends = ENDS_OF_OBJECTS if value and isinstance(value[0], dict) else ENDS
+        if len(value) > 2 * ends:
+            value = value[:ends] + value[-ends:]
         return [shortened(element) for element in value]
     return value
 

@@ -131,9 +131,16 @@ def children():
 
 def test_one_that_is_interrupted_as_it_begins_is_ended(monkeypatch):
     """The signal comes when the process exists, but its pid is not recorded yet."""
+    begin = Process._begin  # pylint: disable=protected-access
+
+    def interrupted(*words):
+        popen = begin(*words)
+        os.kill(os.getpid(), signal.SIGINT)
+        return popen
+
     before = children()
-    monkeypatch.setattr("support.process.die_with_parent", lambda: os.kill(os.getppid(), signal.SIGINT))
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Process, "_begin", interrupted)
         Process(["sleep", "600"])
     assert children() == before
 

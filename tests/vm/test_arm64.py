@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The tree compiled for arm64 (tools/cross), and run in qemu's user emulation, which has no eBPF."""
+"""The tree compiled for arm64 (tools/cross), and run in qemu's user emulation, which has no eBPF. In tools/nightly, as
+it takes minutes; tools/check compiles bpf/ for arm64."""
 import functools
 import json
 import os
@@ -14,7 +15,7 @@ from support.programs import Lab
 
 SKIPPED = 77
 LIMIT_SECONDS = 1500  # at idle priority
-pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
+pytestmark = [pytest.mark.timeout(LIMIT_SECONDS), pytest.mark.long]
 
 NOT_EMULATED = r"\.run_hostile$"  # takes minutes there
 

@@ -18,6 +18,8 @@ SLACK_NS = 15 * MS
 KERNELS = table.KERNELS
 # More kernels would only repeat their neighbours' results.
 MOST = ("5.15", "6.8", "6.12", table.FOREIGN)
+# Between kernels that run the same scenes, and another architecture, which first has to be compiled: in tools/nightly.
+LATER = ("5.15", "6.12", table.FOREIGN)
 STAGES = ("accept_queue", "socket_queue", "receive", "service", "respond")
 EXCHANGE = STAGES[1:]
 TRANSMIT = ("transmit_queue", "ack")
@@ -31,7 +33,9 @@ MACHINES = {kernel: (kernel, "", "all" if kernel in OUTER else "most" if kernel 
 
 
 def on(kernels):
-    return pytest.mark.parametrize("vm", [MACHINES[kernel] for kernel in kernels], ids=kernels, indirect=True)
+    return pytest.mark.parametrize("vm", [pytest.param(MACHINES[kernel], id=kernel,
+                                                       marks=[pytest.mark.long] if kernel in LATER else [])
+                                          for kernel in kernels], indirect=True)
 
 
 on_each = on(MACHINES)
@@ -82,9 +86,11 @@ def test_three_capabilities_are_enough(vm):
     assert scene.service["exchanges"] == (200 if vm.measures(*EXCHANGE) else 0)
 
 
-@on(("6.8",))
+@pytest.mark.long
+@pytest.mark.parametrize("vm", [("6.8", "", "unprivileged")], ids=["6.8"], indirect=True)
 def test_three_capabilities_allow_each_program(vm):
-    """uprobes may be refused."""
+    """uprobes may be refused. All programs are verified twice, so on one kernel only, whose probe is among the
+    quickest."""
     if "unprivileged_probe.status" not in vm.parts:
         pytest.skip("no setpriv on this host")
     _, probe, _ = vm.said("unprivileged_probe")
@@ -105,6 +111,7 @@ def test_server_closes(vm):
     assert scene.service["time_wait"] == closes["closed_by_server"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("vm", [("6.1", "lockdown=confidentiality", "few")],
                          ids=["6.1"], indirect=True)
 def test_locked_down(vm):

@@ -30,7 +30,7 @@ def stall(pids, after, seconds):
             os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.parametrize("arrival", ["constant", "poisson"])
+@pytest.mark.parametrize("arrival", ["constant", pytest.param("poisson", marks=pytest.mark.long)])
 def test_stall_is_seen(start, arrival):
     """A stall of 1 s in 6 s delays a sixth of the requests by up to 1 s. So p90 is 0.4 s and p99 0.94 s. A tool
     that counts from the actual send reports some milliseconds for both."""

@@ -58,6 +58,7 @@ def test_knee_of_connections(start, tmp_path):
     assert f"plateau        {found['plateau']:,} requests/s" in shown
 
 
+@pytest.mark.long
 @pytest.mark.alone
 def test_knee_of_rates(start, tmp_path):
     lab = start(Lab("--service", "5ms", "--block"))
@@ -207,6 +208,7 @@ class Hindrance(threading.Thread):
             self.rounds += 1
 
 
+@pytest.mark.long
 @in_quiet
 def test_an_outlier_is_measured_again(start, tmp_path):
     """The server is stopped most of the time during the step of 4 clients. That outlier is measured once more

@@ -60,6 +60,7 @@ def test_more_connections_than_descriptors(start):
     assert nginx.status()["requests"] == 3000
 
 
+@pytest.mark.long
 def test_twenty_thousand_sockets_and_more(start, tmp_path):
     """24,000 connections, all open at the end, with at most 13,000 per table of descriptors."""
     lab = start(Lab("--service", "4s", "--workers", "4", "--backlog", "4096", model="prefork"))

@@ -61,7 +61,8 @@ def ended(observer, server, lines, folder):
 
 @needs_program("h2load")
 @needs_program("curl")
-@pytest.mark.parametrize("options", [(), ("-ldflags=-s -w",), ("-ldflags=-s -w", "-buildmode=pie")], ids=["plain", "stripped", "pie"])
+@pytest.mark.parametrize("options", [pytest.param((), marks=pytest.mark.long), ("-ldflags=-s -w",),
+                                     ("-ldflags=-s -w", "-buildmode=pie")], ids=["plain", "stripped", "pie"])
 def test_the_server_logs_the_same(start, certificate, build, tmp_path, options):
     """Goroutines read and write at the same time, on threads that change, and the clients close at once."""
     server = served(start, certificate, build(*options))

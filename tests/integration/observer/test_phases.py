@@ -138,7 +138,7 @@ def test_killed_drivers_leave_their_places(start):
         time.sleep(0.1)
     driver.kill()
     # A lease long enough for 64 requests on a busy machine.
-    answers = [status(f"{observer.url}/v1/phases?lease=4", token=token) for _ in range(64)]
+    answers = [status(f"{observer.url}/v1/phases?lease=12", token=token) for _ in range(64)]
     assert answers == [200] * 63 + [503]
     end = time.monotonic() + 30
     while status(f"{observer.url}/v1/phases?lease=4", token=token) != 200:

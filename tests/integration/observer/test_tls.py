@@ -165,7 +165,7 @@ def each_runtime():
 
 @needs_program("curl")
 @each_runtime()
-@pytest.mark.parametrize("version", ["--tlsv1.2", "--tlsv1.3"])
+@pytest.mark.parametrize("version", [pytest.param("--tlsv1.2", marks=pytest.mark.long), "--tlsv1.3"])
 def test_other_servers(start, certificate, runtime, version):
     """Other libraries group records differently, and send their tickets at other times."""
     server = start(Foreign(runtime, certificate))

@@ -94,7 +94,8 @@ def times_are(entry, took_us):
         assert within_ns >= sum(took_us) * US * 0.1
 
 
-@pytest.mark.parametrize("options", [("-n", 300, "-c", 3), ("-n", 1000, "-c", 3, "-k")])
+@pytest.mark.parametrize("options", [pytest.param(("-n", 300, "-c", 3), marks=pytest.mark.long),
+                                     ("-n", 1000, "-c", 3, "-k")])
 @in_quiet
 def test_apache(start, options):
     apache = start(Apache())

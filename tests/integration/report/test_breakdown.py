@@ -109,7 +109,8 @@ def is_true(found, truth, round_trip_ns, rounding_ns):
     return True
 
 
-@pytest.mark.parametrize("own, others", [("2ms", "50ms"), ("8ms", "1ms")], ids=["slower", "faster"])
+@pytest.mark.parametrize("own, others", [("2ms", "50ms"), pytest.param("8ms", "1ms", marks=pytest.mark.long)],
+                         ids=["slower", "faster"])
 @in_quiet
 def test_only_the_drivers_exchanges(start, tmp_path, own, others):
     driver, truth, path = measure(start, tmp_path, own=own, others=others)

@@ -41,7 +41,7 @@ class Foreign(Process):
         store = Path(self.files.name, "keys.p12")
         run(["openssl", "pkcs12", "-export", "-in", certificate[0], "-inkey", certificate[1],
              "-out", store, "-passout", "pass:secret"])
-        return ["java", HERE / "TlsServer.java", store]
+        return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", HERE / "TlsServer.java", store]
 
     def requests(self):
         with urllib.request.urlopen(self.counts) as answer:

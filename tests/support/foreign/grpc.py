@@ -63,7 +63,7 @@ class GrpcServer(Process):
 
     @staticmethod
     def _java():
-        return ["java", "-XX:TieredStopAtLevel=1", "-cp", ":".join(map(str, JARS)), HERE / "GrpcServer.java"]
+        return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", ":".join(map(str, JARS)), HERE / "GrpcServer.java"]
 
     def served(self):
         """End it. Return its counts, {name: count}."""
