@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The time in which all of several drivers measured: see sojourn/shared.h. */
 #include "sojourn/shared.h"
 
