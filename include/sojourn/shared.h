@@ -9,9 +9,9 @@ struct run_shared {
 	/* The drivers began or ended apart, by 1 % of driver->duration_ns or more. */
 	bool apart;
 	/*
-	 * The time that all of them share, in whole intervals, and the responses in it. Not known (false) without a
-	 * whole interval, or if a driver has none (a lost member), or if those of two drivers begin more
-	 * than 1 % of an interval apart.
+	 * The time that all of them share, in whole intervals, and the responses in it. Not known (false)
+	 * without a whole interval, or if a driver has no intervals (a lost member). Those of all drivers
+	 * have to begin within 1 % of an interval.
 	 */
 	bool known;
 	uint64_t duration_ns;
