@@ -91,8 +91,7 @@ static int read_service(struct model *model, uint32_t index, struct run_service 
 	source_slots_read(model->loader, index, service);
 	source_slots_mark(model->loader, model->plan, key, service);
 	if (key->protocol == IPPROTO_TCP) {
-		/* Routes add up to the responses, so hardly any may come in between. */
-		int r = source_slots_routes(model->loader, index, key->port, &service->routes);
+		int r = source_slots_responses(model->loader, index, key->port, service);
 
 		if (!r)
 			r = source_paths_read(model->loader, index, &service->proposed);
