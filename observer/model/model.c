@@ -285,8 +285,16 @@ static int read_look(const struct model *model, struct look *look, struct run *r
 	return r;
 }
 
+static struct budget_past past_of(const struct model *model)
+{
+	return budget_past(model->options.budget->past_bytes, model->options.past, HISTORY_BYTES);
+}
+
 static int period_begin(struct model *model, struct period *period)
 {
+	bool total = period == &model->total;
+	uint64_t series_bytes =
+		total ? past_of(model).series_bytes : model->options.budget->phase_series_bytes;
 	RESERVE_SCOPE;
 	struct period begun = {.id = ++model->last_id};
 	int r = upstreams_new(model->loader, &begun.upstreams);
@@ -302,8 +310,7 @@ static int period_begin(struct model *model, struct period *period)
 	begun.first_ns = calloc(model->max_services, sizeof(*begun.first_ns));
 	r = begun.first_ns ? source_ring_begin(model->ring, &begun.samples) : -ENOMEM;
 	if (!r)
-		r = model_series_new(model->options.budget->series_bytes, period != &model->total,
-				     &begun.series);
+		r = model_series_new(series_bytes, !total, &begun.series);
 	if (r < 0) {
 		period_done(&begun, model->ring);
 		return r;
@@ -448,12 +455,6 @@ static void expire_phases(struct model *model)
 			model->options.expired(phase->id, phase->lease_s);
 		period_done(phase, model->ring);
 	}
-}
-
-/* Return the memory for the history: a period's share for series, at most HISTORY_BYTES. */
-static size_t history_bytes(const struct budget *budget)
-{
-	return budget->series_bytes < HISTORY_BYTES ? budget->series_bytes : HISTORY_BYTES;
 }
 
 /* Return the readings with which the history's last points ended. */
@@ -760,7 +761,7 @@ static int model_init(struct model *model)
 		r = source_ring_new(model->loader, model->options.samples,
 				    model->options.budget->samples, &model->ring);
 	if (!r && model->options.past)
-		r = history_new(history_bytes(model->options.budget), &model->history);
+		r = history_new(past_of(model).history_bytes, &model->history);
 	if (!r)
 		r = period_begin(model, &model->total);
 	/*

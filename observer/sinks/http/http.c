@@ -305,13 +305,13 @@ static void resume_all(struct sink_http *sink, bool included, int error)
 			resume(sink, &sink->clients[i], error);
 }
 
-/* Return the first client that waits for a document, or with @later for a reply of its own; NULL: none. */
-static struct client *find_waiting(struct sink_http *sink, bool later)
+/* Return the first slot whose client waits for a document, or with @later for a reply of its own; -1: none. */
+static int find_waiting(const struct sink_http *sink, bool later)
 {
 	for (unsigned int i = 0; i < sink->slots; i++)
 		if (sink->clients[i].waiting && sink->clients[i].later == later)
-			return &sink->clients[i];
-	return NULL;
+			return (int)i;
+	return -1;
 }
 
 static void make_reply(struct sink_http *sink, struct client *client)
@@ -338,12 +338,10 @@ static int begin_document(struct sink_http *sink, const struct client *first)
  */
 static void make_documents(struct sink_http *sink)
 {
-	const struct client *first = find_waiting(sink, false);
-	struct client *later = find_waiting(sink, true);
-	int r;
+	int later = find_waiting(sink, true), first = find_waiting(sink, false), r;
 
-	if (later) {
-		make_reply(sink, later);
+	if (later >= 0) {
+		make_reply(sink, &sink->clients[later]);
 	} else if (sink->routes.documents.making.file) {
 		r = http_documents_continue(&sink->routes.documents);
 		if (r <= 0)
@@ -351,8 +349,8 @@ static void make_documents(struct sink_http *sink)
 	} else if (sink->routes.judge_due) {
 		http_routes_judge(&sink->routes);
 		sink->again = true;
-	} else if (first) {
-		r = begin_document(sink, first);
+	} else if (first >= 0) {
+		r = begin_document(sink, &sink->clients[first]);
 		if (r)
 			resume_all(sink, true, r);
 	}
@@ -428,21 +426,6 @@ static void make_room(struct sink_http *sink, const struct client *newcomer, boo
 	send_away(first);
 }
 
-/* Return the client's address. Of IPv6 only the network counts: its owner has 2^64 addresses. */
-static struct in6_addr peer_of(int fd)
-{
-	struct sockaddr_storage address = {0};
-	socklen_t length = sizeof(address);
-	struct in6_addr peer;
-
-	if (getpeername(fd, (struct sockaddr *)&address, &length))
-		return in6addr_any;
-	peer = http_address_canonical(&address);
-	if (!IN6_IS_ADDR_V4MAPPED(&peer))
-		memset(&peer.s6_addr[8], 0, 8);
-	return peer;
-}
-
 static void add_client(struct sink_http *sink, struct MHD_Connection *connection, void **ret_client)
 {
 	const union MHD_ConnectionInfo *info =
@@ -454,7 +437,7 @@ static void add_client(struct sink_http *sink, struct MHD_Connection *connection
 		if (client->fd >= 0)
 			continue;
 		*client = (struct client){.fd = info->connect_fd,
-					  .peer = peer_of(info->connect_fd),
+					  .peer = http_address_peer(info->connect_fd),
 					  .number = ++sink->connections,
 					  .round = sink->round};
 		set_deadline(client, sink->limits.head_s);
@@ -497,14 +480,6 @@ static int fd_of(const struct sink *base)
 	return sink->epoll_fd;
 }
 
-static bool is_awaited(const struct sink_http *sink)
-{
-	for (unsigned int i = 0; i < sink->slots; i++)
-		if (sink->clients[i].waiting)
-			return true;
-	return false;
-}
-
 static int timeout_ms(const struct sink *base)
 {
 	const struct sink_http *sink = (const struct sink_http *)base;
@@ -521,7 +496,8 @@ static int timeout_ms(const struct sink *base)
 	 * run. Nor does it ask for a run for connections that are resumed. Without that run, clients would wait until
 	 * something else happens.
 	 */
-	if (sink->again || sink->routes.documents.making.file || is_awaited(sink))
+	if (sink->again || sink->routes.documents.making.file || find_waiting(sink, false) >= 0 ||
+	    find_waiting(sink, true) >= 0)
 		return 0;
 	if (MHD_get_timeout(sink->daemon, &theirs) == MHD_YES && theirs < ours)
 		ours = theirs;
