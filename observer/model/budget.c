@@ -106,7 +106,7 @@ int budget_divide(uint64_t bytes, const struct observer_config *config, uint32_t
 		.copies = copies,
 		.shared = copies < needs.cpus,
 		.samples = samples < UINT32_MAX ? (uint32_t)samples : UINT32_MAX,
-		.series_bytes = share,
+		.past_bytes = share,
 		.phase_bytes = share / 2 < SNAPSHOT_PHASE_BYTES ? share / 2 : SNAPSHOT_PHASE_BYTES,
 		.phase_series_bytes = share / 2,
 	};

@@ -13,14 +13,27 @@
 
 struct budget {
 	uint64_t bytes;
-	uint32_t services;     /* maximum with slots; 0: too little for one */
-	uint32_t copies;       /* of each slot (bpf/copies.h) */
-	bool shared;	       /* fewer than CPUs */
-	uint32_t samples;      /* maximum in a period; all periods may have twice as many */
-	uint64_t series_bytes; /* for the past of a period's services, and its document */
+	uint32_t services;   /* maximum with slots; 0: too little for one */
+	uint32_t copies;     /* of each slot (bpf/copies.h) */
+	bool shared;	     /* fewer than CPUs */
+	uint32_t samples;    /* maximum in a period; all periods may have twice as many */
+	uint64_t past_bytes; /* for the past of services: see budget_past() */
 	/* For all phases together: the readings at their begins, and their series. */
 	uint64_t phase_bytes, phase_series_bytes;
 };
+
+/* The bytes of the past: the history of /v1/past, and the series of the whole observation's document. */
+struct budget_past {
+	uint64_t history_bytes, series_bytes;
+};
+
+/* Divide @bytes. The history takes half, up to @most; without a @history the series take all. */
+static inline struct budget_past budget_past(uint64_t bytes, bool history, uint64_t most)
+{
+	uint64_t half = history ? bytes / 2 : 0, taken = half < most ? half : most;
+
+	return (struct budget_past){taken, bytes - taken};
+}
 
 /*
  * Return half of the cgroup's limit. Without a limit return a share of the host's memory, within

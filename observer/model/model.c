@@ -13,6 +13,7 @@
 #include "clients.h"
 #include "history.h"
 #include "kernel/heap.h"
+#include "meanwhile.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
 #include "sources/source.h"
@@ -51,6 +52,7 @@ struct model {
 	struct run *tick; /* the reading at the last point of the series; NULL: there was none */
 	struct history *history; /* NULL: none is kept */
 	struct run *slot; /* the reading at the history's last point of ten seconds; NULL: none */
+	struct meanwhile meanwhile;
 };
 
 void model_free(struct model *model)
@@ -89,8 +91,7 @@ static int read_service(struct model *model, uint32_t index, struct run_service 
 	source_slots_read(model->loader, index, service);
 	source_slots_mark(model->loader, model->plan, key, service);
 	if (key->protocol == IPPROTO_TCP) {
-		/* Routes add up to the responses, so hardly any may come in between. */
-		int r = source_slots_routes(model->loader, index, key->port, &service->routes);
+		int r = source_slots_responses(model->loader, index, key->port, service);
 
 		if (!r)
 			r = source_paths_read(model->loader, index, &service->proposed);
@@ -105,10 +106,13 @@ static int read_processes(struct model *model, struct run *run)
 	int r = 0;
 
 	source_proc_update(model->proc, model->loader);
-	for (size_t i = 0; !r && i < model->key_count; i++)
-		if (model->keys[i].port)
-			r = source_proc_read(model->proc, model->loader, (uint32_t)i,
-					     &run->services[at++]);
+	meanwhile_run(&model->meanwhile);
+	for (size_t i = 0; !r && i < model->key_count; i++) {
+		if (!model->keys[i].port)
+			continue;
+		r = source_proc_read(model->proc, model->loader, (uint32_t)i, &run->services[at++]);
+		meanwhile_run(&model->meanwhile);
+	}
 	return r;
 }
 
@@ -124,9 +128,12 @@ static int read_services(struct model *model, struct run *run)
 	for (size_t i = 0; i < model->key_count; i++)
 		count += model->keys[i].port != 0;
 	r = run_make_services(run, count);
-	for (size_t i = 0; !r && i < model->key_count; i++)
-		if (model->keys[i].port)
-			r = read_service(model, (uint32_t)i, &run->services[at++]);
+	for (size_t i = 0; !r && i < model->key_count; i++) {
+		if (!model->keys[i].port)
+			continue;
+		r = read_service(model, (uint32_t)i, &run->services[at++]);
+		meanwhile_run(&model->meanwhile);
+	}
 	model->unanswered = source_slots_unanswered(model->loader, model->keys, model->key_count);
 	return r ? r : read_processes(model, run);
 }
@@ -278,8 +285,16 @@ static int read_look(const struct model *model, struct look *look, struct run *r
 	return r;
 }
 
+static struct budget_past past_of(const struct model *model)
+{
+	return budget_past(model->options.budget->past_bytes, model->options.past, HISTORY_BYTES);
+}
+
 static int period_begin(struct model *model, struct period *period)
 {
+	bool total = period == &model->total;
+	uint64_t series_bytes =
+		total ? past_of(model).series_bytes : model->options.budget->phase_series_bytes;
 	RESERVE_SCOPE;
 	struct period begun = {.id = ++model->last_id};
 	int r = upstreams_new(model->loader, &begun.upstreams);
@@ -295,8 +310,7 @@ static int period_begin(struct model *model, struct period *period)
 	begun.first_ns = calloc(model->max_services, sizeof(*begun.first_ns));
 	r = begun.first_ns ? source_ring_begin(model->ring, &begun.samples) : -ENOMEM;
 	if (!r)
-		r = model_series_new(model->options.budget->series_bytes, period != &model->total,
-				     &begun.series);
+		r = model_series_new(series_bytes, !total, &begun.series);
 	if (r < 0) {
 		period_done(&begun, model->ring);
 		return r;
@@ -396,11 +410,14 @@ static int period_read(struct model *model, const struct period *period, bool wh
 
 	if (!r && whole)
 		r = add_samples(model, period, run);
+	meanwhile_run(&model->meanwhile);
 	if (!r)
 		r = period_subtract(model, period, whole, run);
+	meanwhile_run(&model->meanwhile);
 	if (!r && whole)
 		r = upstreams_read(period->upstreams, model->loader, model->keys, model->key_count,
 				   run);
+	meanwhile_run(&model->meanwhile);
 	if (!r && whole && period->look)
 		r = read_look(model, period->look, run);
 	if (r < 0)
@@ -438,12 +455,6 @@ static void expire_phases(struct model *model)
 			model->options.expired(phase->id, phase->lease_s);
 		period_done(phase, model->ring);
 	}
-}
-
-/* Return the memory for the history: a period's share for series, at most HISTORY_BYTES. */
-static size_t history_bytes(const struct budget *budget)
-{
-	return budget->series_bytes < HISTORY_BYTES ? budget->series_bytes : HISTORY_BYTES;
 }
 
 /* Return the readings with which the history's last points ended. */
@@ -529,13 +540,18 @@ void model_point(struct model *model)
 	limit_phases(model);
 	(void)take_reading(model, false, &now);
 	period_point(&model->total, model->tick, now, MODEL_POINT_NS);
-	for (size_t i = 0; i < SNAPSHOT_PHASES; i++)
+	meanwhile_run(&model->meanwhile);
+	for (size_t i = 0; i < SNAPSHOT_PHASES; i++) {
 		period_point(&model->phases[i], model->tick, now, MODEL_POINT_NS);
+		meanwhile_run(&model->meanwhile);
+	}
 	if (!now)
 		return;
 	if (model->history)
 		point_history(model, now);
+	meanwhile_run(&model->meanwhile);
 	replace_readings(model, now);
+	meanwhile_run(&model->meanwhile);
 	(void)reclaim_slots(model->reclaim, model->keys, model->key_count, forget_everywhere,
 			    model);
 }
@@ -550,6 +566,13 @@ static struct period *find_phase(struct model *model, uint64_t id)
 }
 
 /* ---- what sinks see ---- */
+
+static void snapshot_meanwhile(void *context, void (*task)(void *context), void *task_context)
+{
+	struct model *model = context;
+
+	meanwhile_set(&model->meanwhile, task, task_context);
+}
 
 static int snapshot_total(void *context, struct run **ret_run)
 {
@@ -573,6 +596,7 @@ static int snapshot_past(void *context, const struct snapshot_past *past, struct
 	if (!r)
 		r = history_read(model->history, past, model->total.base,
 				 last_of_history(model, history_kind_of(past)), run);
+	meanwhile_run(&model->meanwhile);
 	if (r < 0)
 		return r;
 	note_all_first(model);
@@ -689,6 +713,7 @@ struct snapshot_source model_snapshots(struct model *model)
 {
 	return (struct snapshot_source){
 		.context = model,
+		.meanwhile = snapshot_meanwhile,
 		.total = snapshot_total,
 		.brief = snapshot_brief,
 		.past = snapshot_past,
@@ -736,7 +761,7 @@ static int model_init(struct model *model)
 		r = source_ring_new(model->loader, model->options.samples,
 				    model->options.budget->samples, &model->ring);
 	if (!r && model->options.past)
-		r = history_new(history_bytes(model->options.budget), &model->history);
+		r = history_new(past_of(model).history_bytes, &model->history);
 	if (!r)
 		r = period_begin(model, &model->total);
 	/*

@@ -44,6 +44,11 @@ struct snapshot_past {
 
 struct snapshot_source {
 	void *context;
+	/*
+	 * Have @task called with @task_context between the steps of what takes long here, until it is set to NULL. It may
+	 * call nothing below. NULL: nothing takes long.
+	 */
+	void (*meanwhile)(void *context, void (*task)(void *context), void *task_context);
 	/* Return everything since the observation began. 0 or -errno. */
 	int (*total)(void *context, struct run **ret_run);
 	/* The same as total(), without single exchanges and findings, for frequent requests. */

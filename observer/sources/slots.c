@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "kernel/commands.h"
+#include "sojourn/clock.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/text.h"
 #include "sojourn/units.h"
@@ -417,8 +418,8 @@ static int read_commands(const struct loader *loader, uint32_t index, uint16_t p
 	return 0;
 }
 
-int source_slots_routes(const struct loader *loader, uint32_t index, uint16_t port,
-			struct run_routes *routes)
+static int read_routes(const struct loader *loader, uint32_t index, uint16_t port,
+		       struct run_routes *routes)
 {
 	uint32_t rows = loader_config(loader)->route_rows;
 	uint16_t protocol = commands_at(loader_config(loader), port);
@@ -441,6 +442,43 @@ int source_slots_routes(const struct loader *loader, uint32_t index, uint16_t po
 		for (uint32_t i = 0; all && i < ROUTE_UNKNOWN_COUNT; i++)
 			routes->not_known[i] +=
 				__atomic_load_n(&all->routeless[i], __ATOMIC_RELAXED);
+	}
+	return r;
+}
+
+static void forget_routes(struct run_routes *routes)
+{
+	for (size_t row = 0; row < routes->count; row++)
+		free(routes->list[row].route);
+	free(routes->list);
+	free(routes->protocol);
+	*routes = (struct run_routes){};
+}
+
+/*
+ * Routes add up to the responses, so hardly any may come in between. Another process may get the CPU at any place: then
+ * reading takes longer than this, and both are read again.
+ */
+#define TOGETHER_NS    NSEC_PER_MSEC
+#define TOGETHER_TRIES 8
+
+int source_slots_responses(const struct loader *loader, uint32_t index, uint16_t port,
+			   struct run_service *service)
+{
+	uint64_t begin_ns;
+	int r = 0;
+
+	for (unsigned int i = 0; i < TOGETHER_TRIES; i++) {
+		if (i) {
+			forget_routes(&service->routes);
+			service->responses = (struct run_responses){};
+			service->grpc = (struct run_grpc){};
+		}
+		begin_ns = clock_now_ns();
+		read_responses(loader, index, service);
+		r = read_routes(loader, index, port, &service->routes);
+		if (r < 0 || !service->routes.count || clock_now_ns() - begin_ns < TOGETHER_NS)
+			break;
 	}
 	return r;
 }
@@ -486,7 +524,6 @@ void source_slots_read(const struct loader *loader, uint32_t index, struct run_s
 		count_parts(&sum, &service->stages[stage].histogram);
 	}
 	read_split(loader, index, service->cpu);
-	read_responses(loader, index, service);
 	read_span(loader, index, SPAN_ABANDONED, &service->abandoned);
 	read_span(loader, index, SPAN_TLS_HANDSHAKE, &service->tls_handshake);
 	read_windows(loader, index, &service->http2);

@@ -105,6 +105,7 @@ static void ask(char *text)
 						.phase_end = end}};
 	const char *method = next_line(&text), *path = next_line(&text);
 	const struct http_query query = {
+		.now = true,
 		.accept = text ? next_line(&text) : NULL,
 		.lease = text ? next_line(&text) : NULL,
 		.last = text ? next_line(&text) : NULL,

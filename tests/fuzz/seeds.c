@@ -246,6 +246,24 @@ static const struct {
 	SEED("nats", "\x09-----BEGIN NATS USER JWT-----\neyJ0\n-----BEGIN USER NKEY SEED-----\n"
 	     "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY\n"),
 
+	/* The length of pieces, then lines of the channel. */
+	SEED("fleet", "\x07" "{\"type\":\"file\",\"file\":0,\"length\":4,\"base64\":\"cm93Cg==\"}\n"
+	     "{\"type\":\"plan\",\"arguments\":[{\"option\":\"--rows=\",\"file\":0},\"--connections=4\",\"http://127.0.0.1:80/{{row}}\"],\"member\":0,\"members\":2,\"samples\":10,\"patience_ms\":5000}\n"),
+	SEED("fleet", "\x25" "{\"type\":\"plan\",\"arguments\":[\"--rate=1000\",\"--duration=10s\",\"--threads=2\",\"--connections=8\",\"--source=127.0.0.2-127.0.0.9\",\"http://127.0.0.1/\"],\"sweep\":true,\"pauses\":true,\"member\":0,\"members\":2,\"samples\":10,\"patience_ms\":5000}\n"
+	     "{\"type\":\"step\",\"member\":0,\"members\":2,\"threads\":1,\"connections\":4,\"rate\":100,\"warmup_ns\":0,\"interval_ns\":1000000000,\"keep_trying\":true}\n"),
+	SEED("fleet", "\x43" "{\"type\":\"file\",\"file\":0,\"length\":82,\"base64\":\"c2NlbmFyaW86CiAgdGFyZ2V0OiBodHRwOi8vMTI3LjAuMC4xCiAgc3RlcHM6CiAgICAtIG5hbWU6IGEKICAgICAgcmVxdWVzdDoge3BhdGg6IC99Cg==\"}\n"
+	     "{\"type\":\"plan\",\"paths\":[\"s.yaml\"],\"arguments\":[\"--connections=4\"],\"member\":0,\"members\":2,\"samples\":10,\"patience_ms\":5000}\n"),
+	SEED("fleet", "\x61" "{\"type\":\"plan\",\"arguments\":[\"--protocol=redis\",\"--framing=line\",\"tcp://[::1]:6379\"],\"member\":0,\"members\":2,\"samples\":10,\"patience_ms\":5000}\n"),
+	SEED("fleet", "\x7f" "{\"type\":\"document\",\"final\":false,\"last\":false,\"text\":\"{\\\"schema\\\": \"}\n"
+	     "{\"type\":\"document\",\"final\":true,\"last\":true,\"text\":\"1}\"}\n"
+	     "{\"type\":\"document\",\"text\":\"\\u00e4\",\"last\":true}\n"),
+	SEED("fleet", "\x9d" "{\"type\":\"begin\",\"place\":\"here\",\"targets\":[{\"name\":\"http://a/\",\"host\":\"a\",\"port\":80,\"addresses\":[\"127.0.0.1\",\"::1\",\"192.0.2.1\"]}]}\n"),
+	SEED("fleet", "\xbb" "{\"type\":\"hello\",\"protocol\":5,\"version\":\"1\"}\n"
+	     "{\"type\":\"ready\",\"max_rate\":0}\n"
+	     "{\"type\":\"pong\",\"number\":1,\"wall_ns\":1}\n"
+	     "{\"type\":\"beat\",\"requests\":1}\n"
+	     "{\"type\":\"error\",\"text\":\"no\"}\n"),
+
 	/* A status, the expectation, the length of pieces and messages. */
 	SEED("grpc", "0\n\n\x02\x00\x00\x00\x00\x02" "ab"), SEED("grpc", "5\n0,not_found\n\x01"),
 	SEED("grpc", "13\nok\n\x03\x01\x00\x00\x00\x01" "a\x00\x00\x00\x00\x00"),

@@ -141,3 +141,17 @@ bool http_address_is_host(const char *host, const struct sockaddr_storage *liste
 	return is_loopback(&address) || same_address(&address, listened) ||
 	       same_address(&address, local);
 }
+
+struct in6_addr http_address_peer(int fd)
+{
+	struct sockaddr_storage address = {0};
+	socklen_t length = sizeof(address);
+	struct in6_addr peer;
+
+	if (getpeername(fd, (struct sockaddr *)&address, &length))
+		return in6addr_any;
+	peer = http_address_canonical(&address);
+	if (!IN6_IS_ADDR_V4MAPPED(&peer))
+		memset(&peer.s6_addr[8], 0, 8);
+	return peer;
+}

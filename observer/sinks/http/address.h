@@ -34,4 +34,7 @@ void http_address_url(const struct sockaddr_storage *address, bool tls,
 bool http_address_is_host(const char *host, const struct sockaddr_storage *listened,
 			  const struct sockaddr_storage *local);
 
+/* Return the address of a connected socket's other end, as IPv6. Of IPv6 only the network counts: its owner has 2^64 addresses. */
+struct in6_addr http_address_peer(int fd);
+
 #endif

@@ -55,6 +55,10 @@ struct client {
 	/* The request waits for this document (http_reply.awaited), and the connection is suspended. */
 	struct http_wanted awaited;
 	struct MHD_Connection *waiting;
+	/* The request waits for this reply, which needs a reading (http_reply.later). */
+	bool later;
+	const char *method, *path; /* libmicrohttpd's, until the reply is sent */
+	struct http_reply reply;
 	bool included; /* the document that is being made was begun after the request */
 	bool made;     /* the wait is over */
 	int error;     /* -errno: without a document */
@@ -171,33 +175,59 @@ static const char *argument_of(struct MHD_Connection *connection, const char *na
 	return MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
-static enum MHD_Result answer(struct sink_http *sink, struct client *client,
-			      struct MHD_Connection *connection, const char *method,
-			      const char *path)
+/* @now: see struct http_query. */
+static void ask_routes(struct sink_http *sink, struct MHD_Connection *connection,
+		       const char *method, const char *path, bool now, struct http_reply *reply)
 {
 	const struct http_query query = {
+		.now = now,
 		.accept = header_of(connection, MHD_HTTP_HEADER_ACCEPT),
 		.lease = argument_of(connection, "lease"),
 		.last = argument_of(connection, "last"),
 		.step = argument_of(connection, "step"),
 		.port = argument_of(connection, "port"),
 	};
+
+	http_routes_answer(&sink->routes, method, path, &query, reply);
+}
+
+/* Fill @reply, a zeroed one, with what the client has waited for. */
+static void take_awaited(struct sink_http *sink, struct client *client, struct http_reply *reply)
+{
+	client->made = false;
+	if (!client->later) {
+		http_routes_made(&sink->routes, &client->awaited, client->error, reply);
+		return;
+	}
+	client->later = false;
+	*reply = client->reply;
+	client->reply = (struct http_reply){0};
+	if (client->error)
+		http_reply_error(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, strerror(-client->error));
+}
+
+static enum MHD_Result answer(struct sink_http *sink, struct client *client,
+			      struct MHD_Connection *connection, const char *method,
+			      const char *path)
+{
 	struct http_reply reply = {0};
 
 	if (client->made) {
-		client->made = false;
-		http_routes_made(&sink->routes, &client->awaited, client->error, &reply);
+		take_awaited(sink, client, &reply);
 	} else if (client->body > BODY_MAX) {
 		http_reply_error(&reply, MHD_HTTP_CONTENT_TOO_LARGE, "no route takes a body");
 	} else if (http_guard_admits(&sink->access, sink->own_token.text, sink->rates, connection,
 				     client->fd, &sink->address, method, http_routes_probe(path),
 				     &reply)) {
 		client->admitted = true;
-		http_routes_answer(&sink->routes, method, path, &query, &reply);
+		ask_routes(sink, connection, method, path, false, &reply);
 	}
-	if (!reply.awaited.number)
+	if (!reply.awaited.number && !reply.later)
 		return send_reply(connection, &reply);
 	client->awaited = reply.awaited;
+	client->later = reply.later;
+	client->method = method;
+	client->path = path;
 	client->waiting = connection;
 	MHD_suspend_connection(connection);
 	return MHD_YES;
@@ -253,6 +283,7 @@ static void on_answered(void *context, struct MHD_Connection *connection, void *
 	if (!client)
 		return;
 	client->asking = false;
+	http_reply_done(&client->reply);
 	set_deadline(client, sink->limits.idle_s + sink->limits.head_s);
 }
 
@@ -275,12 +306,19 @@ static void resume_all(struct sink_http *sink, bool included, int error)
 			resume(sink, &sink->clients[i], error);
 }
 
-static const struct client *find_waiting(const struct sink_http *sink)
+/* Return the first slot whose client waits for a document, or with @later for a reply of its own; -1: none. */
+static int find_waiting(const struct sink_http *sink, bool later)
 {
 	for (unsigned int i = 0; i < sink->slots; i++)
-		if (sink->clients[i].waiting)
-			return &sink->clients[i];
-	return NULL;
+		if (sink->clients[i].waiting && sink->clients[i].later == later)
+			return (int)i;
+	return -1;
+}
+
+static void make_reply(struct sink_http *sink, struct client *client)
+{
+	ask_routes(sink, client->waiting, client->method, client->path, true, &client->reply);
+	resume(sink, client, 0);
 }
 
 /* Begin the document that @first waits for. All that wait for it now get it: later requests may have to see more. */
@@ -296,23 +334,24 @@ static int begin_document(struct sink_http *sink, const struct client *first)
 }
 
 /*
- * Go on with the document that clients wait for, or look at what is running out. A run() makes one step, so that other
- * requests are answered in between.
+ * Make a reply, go on with the document that clients wait for, or look at what is running out. A run() makes one step, so
+ * that other requests are answered in between.
  */
 static void make_documents(struct sink_http *sink)
 {
-	const struct client *first = find_waiting(sink);
-	int r;
+	int later = find_waiting(sink, true), first = find_waiting(sink, false), r;
 
-	if (sink->routes.documents.making.file) {
+	if (later >= 0) {
+		make_reply(sink, &sink->clients[later]);
+	} else if (sink->routes.documents.making.file) {
 		r = http_documents_continue(&sink->routes.documents);
 		if (r <= 0)
 			resume_all(sink, true, r);
 	} else if (sink->routes.judge_due) {
 		http_routes_judge(&sink->routes);
 		sink->again = true;
-	} else if (first) {
-		r = begin_document(sink, first);
+	} else if (first >= 0) {
+		r = begin_document(sink, &sink->clients[first]);
 		if (r)
 			resume_all(sink, true, r);
 	}
@@ -388,21 +427,6 @@ static void make_room(struct sink_http *sink, const struct client *newcomer, boo
 	send_away(first);
 }
 
-/* Return the client's address. Of IPv6 only the network counts: its owner has 2^64 addresses. */
-static struct in6_addr peer_of(int fd)
-{
-	struct sockaddr_storage address = {0};
-	socklen_t length = sizeof(address);
-	struct in6_addr peer;
-
-	if (getpeername(fd, (struct sockaddr *)&address, &length))
-		return in6addr_any;
-	peer = http_address_canonical(&address);
-	if (!IN6_IS_ADDR_V4MAPPED(&peer))
-		memset(&peer.s6_addr[8], 0, 8);
-	return peer;
-}
-
 static void add_client(struct sink_http *sink, struct MHD_Connection *connection, void **ret_client)
 {
 	const union MHD_ConnectionInfo *info =
@@ -414,7 +438,7 @@ static void add_client(struct sink_http *sink, struct MHD_Connection *connection
 		if (client->fd >= 0)
 			continue;
 		*client = (struct client){.fd = info->connect_fd,
-					  .peer = peer_of(info->connect_fd),
+					  .peer = http_address_peer(info->connect_fd),
 					  .number = ++sink->connections,
 					  .round = sink->round};
 		set_deadline(client, sink->limits.head_s);
@@ -473,7 +497,8 @@ static int timeout_ms(const struct sink *base)
 	 * run. Nor does it ask for a run for connections that are resumed. Without that run, clients would wait until
 	 * something else happens.
 	 */
-	if (sink->again || sink->routes.documents.making.file || find_waiting(sink))
+	if (sink->again || sink->routes.documents.making.file || find_waiting(sink, false) >= 0 ||
+	    find_waiting(sink, true) >= 0)
 		return 0;
 	if (MHD_get_timeout(sink->daemon, &theirs) == MHD_YES && theirs < ours)
 		ours = theirs;
@@ -599,6 +624,18 @@ static int renew_daemon(struct sink_http *sink)
 	return fd < 0 ? -EIO : start_daemon(sink, fd);
 }
 
+/*
+ * Answer while a reading is taken. What needs a reading, or what it changes, waits until run(): documents, phases, clients,
+ * a first look.
+ */
+static void answer_meanwhile(void *context)
+{
+	struct sink_http *sink = context;
+
+	if (sink->daemon)
+		MHD_run(sink->daemon);
+}
+
 /* A step that takes longer has let requests wait. */
 #define LONG_STEP_NS (5 * NSEC_PER_MSEC)
 
@@ -629,6 +666,8 @@ static void close_sink(struct sink *base)
 {
 	struct sink_http *sink = (struct sink_http *)base;
 
+	if (sink->routes.source.meanwhile)
+		sink->routes.source.meanwhile(sink->routes.source.context, NULL, NULL);
 	if (sink->daemon) {
 		resume_all(sink, false, -ECANCELED);
 		MHD_stop_daemon(sink->daemon);
@@ -730,6 +769,9 @@ int sink_http_open_limited(const struct sockaddr_storage *address,
 	r = start_daemon(sink, TAKE_FD(fd));
 	if (r)
 		return r;
+	meanwhile_set(&sink->routes.meanwhile, answer_meanwhile, sink);
+	if (source->meanwhile)
+		source->meanwhile(source->context, answer_meanwhile, sink);
 	*ret_sink = TAKE_PTR(opened);
 	return 0;
 }

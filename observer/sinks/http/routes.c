@@ -71,7 +71,28 @@ static void reply_errno(struct http_reply *reply, int r)
 	}
 }
 
-static void reply_run(struct http_reply *reply, int r, const struct run *run)
+/* Return the document, which the caller frees; NULL: no memory. */
+static char *print_run(struct http_routes *routes, const struct run *run)
+{
+	char *text = NULL;
+	size_t length;
+	struct run_printing printing = {.run = run, .file = open_memstream(&text, &length)};
+	int r;
+
+	if (!printing.file)
+		return NULL;
+	do {
+		r = run_print_part(&printing, 1);
+		meanwhile_run(&routes->meanwhile);
+	} while (r > 0);
+	if (!fclose(printing.file) && !r)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static void reply_run(struct http_routes *routes, struct http_reply *reply, int r,
+		      const struct run *run)
 {
 	if (r) {
 		reply_errno(reply, r);
@@ -79,7 +100,7 @@ static void reply_run(struct http_reply *reply, int r, const struct run *run)
 	}
 	reply->status = MHD_HTTP_OK;
 	reply->type = JSON;
-	reply->body = run_to_json(run);
+	reply->body = print_run(routes, run);
 }
 
 static int read_total(struct http_routes *routes, struct http_making *making)
@@ -236,14 +257,14 @@ static int judge(struct http_routes *routes)
 
 /*
  * A look takes as long as all documents' readings. Health checks that come often get the last one's result, and have the
- * next one made after them. Others wait for theirs.
+ * next one made after them. Others wait for theirs. -EAGAIN: they must, and @now is false.
  */
-static int judge_for_health(struct http_routes *routes)
+static int judge_for_health(struct http_routes *routes, bool now)
 {
 	uint64_t age = clock_now_ns() - routes->judged_ns;
 
 	if (!routes->judged || age >= 2 * JUDGED_NS)
-		return judge(routes);
+		return now ? judge(routes) : -EAGAIN;
 	routes->judge_due = age >= JUDGED_NS;
 	return 0;
 }
@@ -290,9 +311,13 @@ static void get_health(const struct request *request, struct http_reply *reply)
 {
 	const struct run *run;
 	const char *status;
-	int r = judge_for_health(request->routes);
+	int r = judge_for_health(request->routes, request->query->now);
 	bool critical = request->routes->critical;
 
+	if (r == -EAGAIN) {
+		reply->later = true;
+		return;
+	}
 	if (r) {
 		reply_errno(reply, r);
 		return;
@@ -359,7 +384,7 @@ static void end_phase(const struct request *request, struct http_reply *reply)
 	autorun struct run *run = NULL;
 	int r = source->phase_end(source->context, request->phase, &run);
 
-	reply_run(reply, r, run);
+	reply_run(request->routes, reply, r, run);
 }
 
 static void reply_phase(struct http_reply *reply, uint64_t id, uint32_t lease_s)
@@ -570,6 +595,12 @@ static size_t number_of(const struct route *route, const struct request *request
 	return (size_t)(route - table) + 1;
 }
 
+/* Clients are those of a service that is read first. Phases begin and end with readings. */
+static bool takes_readings(const struct route *route)
+{
+	return route->handle == get_clients || !strcmp(route->method, "POST");
+}
+
 static void handle(const struct route *route, struct request *request, struct http_reply *reply)
 {
 	struct http_documents *documents = &request->routes->documents;
@@ -577,7 +608,9 @@ static void handle(const struct route *route, struct request *request, struct ht
 	struct http_document *shared;
 
 	if (!route->read) {
-		route->handle(request, reply);
+		reply->later = !request->query->now && takes_readings(route);
+		if (!reply->later)
+			route->handle(request, reply);
 		return;
 	}
 	if (route->parse)

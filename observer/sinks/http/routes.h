@@ -4,6 +4,7 @@
 #define OBSERVER_SINKS_HTTP_ROUTES_H
 
 #include "documents.h"
+#include "model/meanwhile.h"
 #include "model/snapshot.h"
 #include "sojourn/metrics.h"
 #include "sojourn/report.h"
@@ -17,6 +18,7 @@ struct http_reply {
 	char nonce[REPORT_NONCE];	/* of a page's scripts and styles; "": there are none */
 	struct http_document *document; /* owner of the body; NULL: the reply */
 	struct http_wanted awaited; /* with a number there is no reply yet: it must be made first */
+	bool later;		    /* there is no reply yet: ask again with http_query.now */
 };
 
 /* End the use of a reply's body. */
@@ -32,6 +34,7 @@ struct http_routes {
 	uint64_t judged_ns;
 	bool judge_due; /* somebody asked: http_routes_judge() should look again */
 	struct http_documents documents;
+	struct meanwhile meanwhile; /* while a phase's document is printed */
 };
 
 /* Make @reply {"error": @error}; @error must need no escaping. */
@@ -39,6 +42,7 @@ void http_reply_error(struct http_reply *reply, unsigned int status, const char 
 
 /* Further inputs of an answer besides method and path; NULL: missing. */
 struct http_query {
+	bool now;			/* also answers that need a reading: none is under way */
 	const char *accept;		/* the header */
 	const char *lease;		/* arguments */
 	const char *last, *step, *port; /* likewise */

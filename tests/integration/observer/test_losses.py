@@ -4,14 +4,19 @@ whose peer fell silent. For services without a slot see test_slots.py.
 """
 import contextlib
 import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
+
+import pytest
 
 from support.documents import service
 from support.net import Netns, veth
 from support.process import die_with_parent, wait_until
 from support.programs import Observer
+from .scene import Scene
 
 TCP_USER_TIMEOUT = 18
 
@@ -109,3 +114,30 @@ def test_a_request_is_open_or_unanswered(start):
             entry = service(document, port)
             sums.append(entry["open"]["read"] + entry["open"]["unread"] + entry["losses"]["unanswered"])
         assert set(sums) == {requests}
+
+
+@pytest.mark.parametrize("half_closed", [False, True])
+def test_a_reset_within_the_write(start, half_closed):
+    """The client reads the begin of a response and resets the connection, while the server's write waits for room. The request
+    is answered, though no write had returned. If the client had closed its side before, it wanted no answer.
+    tools/mutate: "a response that a reset cuts off is unanswered", "a closed client is answered"."""
+    scene = Scene(start)
+    client, connection = scene.connect()
+    client.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    if half_closed:
+        client.shutdown(socket.SHUT_WR)
+    assert connection.recv(100).startswith(b"GET")
+
+    def respond():
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(bytes(64 << 20))
+
+    server = threading.Thread(target=respond)
+    server.start()
+    assert client.recv(100)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+    server.join()
+    entry = scene.end(samples=False)
+    assert (entry["exchanges"], entry["losses"]["unanswered"]) == ((0, 1) if half_closed else (1, 0))
+    assert entry["losses"]["untimed"] == entry["exchanges"]

@@ -5,6 +5,7 @@ host can fill the observer's memory or its places for phases.
 import os
 import re
 import shutil
+import select
 import socket
 import subprocess
 import time
@@ -19,6 +20,7 @@ from support.documents import parse, service
 from support.net import Netns
 from support.process import Process, wait_until
 from support.programs import DRIVER, Driver, Lab, Observer, own_token
+from .scene import inside
 
 NOBODY = 65534
 
@@ -227,4 +229,41 @@ def test_drivers_beside_many_used_services(start):
         assert exchanges_of(observer.document(), observer) == SERVICES * 20 + 400
         observer.stop()
         lab.stop()
+        server.stdin.close()
+
+
+def answers_within(port, request):
+    """Make @request, and /healthz again and again until its answer is there; return how many answers of /healthz were before."""
+    head = f" HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+    asker, maker = (socket.create_connection(("127.0.0.1", port)) for _ in range(2))
+    with asker, maker:
+        answers = 0
+        maker.sendall((request[0] + head + "".join(f"{line}\r\n" for line in request[1:]) + "\r\n").encode())
+        while not select.select([maker], [], [], 0)[0]:
+            asker.sendall(f"GET /healthz{head}\r\n".encode())
+            ready, _, _ = select.select([asker, maker], [], [], 30)
+            if maker in ready:
+                break
+            assert asker.recv(65536).startswith(b"HTTP/1.1 200")
+            answers += 1
+        assert maker.recv(65536).startswith(b"HTTP/1.1 201")
+    return answers
+
+
+@pytest.mark.timeout(120)
+def test_health_checks_are_answered_within_readings(start):
+    """A phase begins with a reading of all services. One answer may come before the reading, and one with its end.
+    tools/mutate: "health checks wait for readings"."""
+    with Netns("health") as net, \
+            subprocess.Popen([*net.prefix(), "/usr/bin/python3", "-c", USED, "300"], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout.readline() == "ready\n"
+        observer = start(Observer("--all-listeners", netns=net))
+        print(file=server.stdin, flush=True)
+        assert server.stdout.readline() == "used\n"
+        port, token = int(observer.url.rsplit(":", 1)[1]), own_token(observer.url, net)
+        with inside(net):
+            answers = [answers_within(port, ("POST /v1/phases", f"Authorization: Bearer {token}")) for _ in range(10)]
+        assert max(answers) >= 4, answers
+        observer.stop()
         server.stdin.close()

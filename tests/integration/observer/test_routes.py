@@ -5,9 +5,12 @@ tests/unit/bpf/protocol/request.c and hpack_request.c test the parsers alone, th
 tools/mutate: "a path in the dynamic table has the routes of another".
 """
 import csv
+import json
 import os
 import re
 import socket
+import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -17,8 +20,8 @@ import pytest
 from support.conditions import needs_program
 from support.documents import service
 from support.frames import frame
-from support.process import run, wait_until
-from support.programs import OBSERVER, Nginx, Observer
+from support.process import Process, run, wait_until
+from support.programs import DRIVER, Lab, OBSERVER, Nginx, Observer
 from support.timing import MS
 from .scene import Scene
 
@@ -368,3 +371,23 @@ def test_refused(routes, message):
     assert ended.status == 2
     (line,) = ended.stderr.splitlines()
     assert "--route: '" in line and message in line, line
+
+
+def test_a_starved_observer_reads_statuses_and_routes_together(start):
+    """Another process gets the observer's CPU for tens of milliseconds, at any place of a reading. Statuses and routes of one
+    document are of one moment all the same. tools/mutate: "statuses and routes are read once"."""
+    lab = start(Lab())
+    observer = start(Observer("--route", "/a", ports=[lab.port]))
+    os.sched_setaffinity(observer.pid, {0})
+    os.setpriority(os.PRIO_PROCESS, observer.pid, 19)
+    driver = start(Process([DRIVER, lab.url, "--rate", 3000, "-d", "60s", "-c", 4]))
+    wait_until(lambda: service(observer.document(), lab.port).get("responses"))
+    apart, end = [], time.monotonic() + 20
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=lambda: os.sched_setaffinity(0, {0})) as spinner:
+        while time.monotonic() < end:
+            entry = service(json.loads(observer.get("/v1/services")), lab.port)
+            told = sum(route["count"] for route in entry["routes"]["list"]) + sum(entry["routes"]["not_known"].values())
+            apart.append(told - entry["responses"]["count"])
+        spinner.kill()
+    driver.stop()
+    assert len(apart) >= 10 and max(map(abs, apart)) <= 3000 * 0.01, apart

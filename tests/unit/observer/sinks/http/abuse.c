@@ -336,13 +336,12 @@ static void test_dear_documents_are_shared(void **state)
 }
 
 /*
- * Request a document, and /healthz on the connection @asker while the document is read. Repeat that
+ * Make the request @text for a document, and /healthz on the connection @asker while the document is read. Repeat that
  * request until the document comes. Return how many answers came before it. If this thread comes
  * late, it counts too few.
  */
-static unsigned int race(struct server *server, int asker)
+static unsigned int race(struct server *server, int asker, const char *text)
 {
-	const char text[] = "GET /v1/run HTTP/1.1\r\nHost: localhost\r\n\r\n";
 	struct pollfd fds[] = {{.fd = asker, .events = POLLIN},
 			       {.fd = client_connect(server, NULL), .events = POLLIN}};
 	struct response response;
@@ -367,11 +366,10 @@ static unsigned int race(struct server *server, int asker)
  * Health checks are answered while a long document is made, though they came after its request. Two
  * answers would not need slices: one before the text is printed, and one with it.
  */
-static void test_health_beside_a_document(void **state)
+static void health_beside(const char *text)
 {
 	unsigned int answers = 0;
 
-	(void)state;
 	for (int i = 0; i < 20 && answers < 3; i++) {
 		struct server server;
 		int asker;
@@ -380,12 +378,55 @@ static void test_health_beside_a_document(void **state)
 		assert_healthy(&server); /* makes the doctor look */
 		asker = client_connect(&server, NULL);
 		server.services = 100;
-		answers = race(&server, asker);
-		assert_in_range(server.made, 2, UINT_MAX); /* the doctor may look again */
+		response_free((struct response[]){ask_route(&server, "POST", "/v1/phases")});
+		answers = race(&server, asker, text);
 		close(asker);
 		server_stop(&server);
 	}
 	assert_in_range(answers, 3, UINT_MAX);
+}
+
+static void test_health_beside_a_document(void **state)
+{
+	(void)state;
+	health_beside("GET /v1/run HTTP/1.1\r\nHost: localhost\r\n\r\n");
+}
+
+static void test_health_beside_the_document_of_a_phase(void **state)
+{
+	(void)state;
+	health_beside("POST /v1/phases/1/end HTTP/1.1\r\nHost: localhost\r\n\r\n");
+}
+
+/* Whatever takes a reading, a health check is answered before the reading ends. */
+static void test_health_within_a_reading(void **state)
+{
+	static const char *const requests[][2] = {
+		{"GET", "/v1/run"},	      {"GET", "/v1/services"},
+		{"GET", "/v1/past"},	      {"GET", "/v1/findings"},
+		{"GET", "/metrics"},	      {"POST", "/v1/phases"},
+		{"POST", "/v1/phases/1/end"}, {"GET", "/v1/clients?port=80"},
+	};
+	struct server server;
+	int asker;
+
+	(void)state;
+	assert_int_equal(server_start(&server, "127.0.0.1:0", &patient), 0);
+	assert_healthy(&server); /* makes the doctor look */
+	asker = client_connect(&server, NULL);
+	for (unsigned int i = 0; i < ARRAY_SIZE(requests); i++) {
+		struct response response;
+
+		server.impatient = asker;
+		response = ask_route(&server, requests[i][0], requests[i][1]);
+		assert_true(response.status == 200 || response.status == 201 ||
+			    i + 1 == ARRAY_SIZE(requests));
+		response_free(&response);
+		assert_status(asker, 200);
+		assert_int_equal(server.satisfied, i + 1);
+	}
+	close(asker);
+	server_stop(&server);
 }
 
 /* A health check that came during a long reading is answered before the loop goes on to its own. */
@@ -604,6 +645,8 @@ int main(void)
 		cmocka_unit_test(test_strangers_make_room),
 		cmocka_unit_test(test_dear_documents_are_shared),
 		cmocka_unit_test(test_health_beside_a_document),
+		cmocka_unit_test(test_health_beside_the_document_of_a_phase),
+		cmocka_unit_test(test_health_within_a_reading),
 		cmocka_unit_test(test_health_before_the_loop),
 		cmocka_unit_test(test_health_does_not_wait),
 		cmocka_unit_test(test_stop_with_clients),

@@ -53,18 +53,40 @@ static int fake_run(struct server *server, uint64_t duration_ns, struct run **re
 	return 0;
 }
 
-static int fake_total(void *context, struct run **ret_run)
+static void fake_meanwhile(void *context, void (*task)(void *context), void *task_context)
 {
 	struct server *server = context;
-	uint64_t begin_ns = clock_thread_cpu_ns();
-	int asker;
 
-	server->made++;
-	asker = atomic_exchange(&server->asker, 0);
+	meanwhile_set(&server->meanwhile, task, task_context);
+}
+
+/* Take a reading, during which somebody may request /healthz. */
+static void fake_reading(struct server *server)
+{
+	int asker = atomic_exchange(&server->asker, 0);
+	struct pollfd impatient = {.fd = atomic_exchange(&server->impatient, 0), .events = POLLIN};
+
 	if (asker) {
 		(void)client_send(asker, HEALTH, strlen(HEALTH));
 		server->asked = asker;
 	}
+	if (!impatient.fd)
+		return;
+	(void)client_send(impatient.fd, HEALTH, strlen(HEALTH));
+	for (int i = 0; i < IMPATIENCE_MS && !impatient.revents; i++) {
+		meanwhile_run(&server->meanwhile);
+		(void)poll(&impatient, 1, 1);
+	}
+	server->satisfied += impatient.revents == POLLIN;
+}
+
+static int fake_total(void *context, struct run **ret_run)
+{
+	struct server *server = context;
+	uint64_t begin_ns = clock_thread_cpu_ns();
+
+	server->made++;
+	fake_reading(server);
 	while (clock_thread_cpu_ns() - begin_ns < server->work_ms * NSEC_PER_MSEC)
 		;
 	return server->fail ? server->fail : fake_run(server, TOTAL_DURATION_NS, ret_run);
@@ -117,6 +139,7 @@ static int fake_phase_begin(void *context, uint32_t lease_s, uint64_t *ret_id)
 	struct server *server = context;
 	size_t open = 0;
 
+	fake_reading(server);
 	if (server->fail)
 		return server->fail;
 	for (size_t i = 0; i < ARRAY_SIZE(server->open); i++)
@@ -141,6 +164,7 @@ static int fake_phase_end(void *context, uint64_t id, struct run **ret_run)
 {
 	struct server *server = context;
 
+	fake_reading(server);
 	if (server->fail)
 		return server->fail;
 	if (id >= ARRAY_SIZE(server->open) || !server->open[id])
@@ -197,6 +221,7 @@ int server_start_for(struct server *server, const char *text, const struct sink_
 		     const struct sink_http_limits *limits)
 {
 	struct snapshot_source source = {.context = server,
+					 .meanwhile = fake_meanwhile,
 					 .total = fake_total,
 					 .brief = fake_total,
 					 .past = fake_past,

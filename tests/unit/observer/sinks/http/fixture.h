@@ -15,6 +15,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "model/meanwhile.h"
 #include "sinks/http/http.h"
 
 /* A client's wait for an answer before the test fails: far above any expected time. */
@@ -36,6 +37,9 @@ struct server {
 	atomic_uint services;	 /* in each, with SERVICE_LISTENERS: their text takes a while */
 	atomic_int asker; /* not 0: a connection that requests /healthz when a document is read */
 	atomic_int asked; /* not 0: the one that did so in this call of sink_run() */
+	atomic_int impatient;  /* as asker, and the reading goes on until the answer is there */
+	atomic_uint satisfied; /* such readings that saw it within IMPATIENCE_MS */
+	struct meanwhile meanwhile;
 	atomic_uint in_time, late; /* calls of sink_run() that ended with its answer, or without */
 	struct snapshot_past past; /* the last one requested */
 	uint64_t phases;	   /* begun so far; also the last one's id */
@@ -44,6 +48,7 @@ struct server {
 };
 
 #define SERVICE_LISTENERS 4000
+#define IMPATIENCE_MS	  5000
 
 #define HEALTH "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
