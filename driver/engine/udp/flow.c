@@ -44,15 +44,22 @@ static bool is_by_order(const struct udp *udp)
 	return udp->plan->match.kind == MATCH_ORDER;
 }
 
+/* A division is as expensive as some twenty other instructions. */
+static uint32_t flow_of(const struct udp *udp, uint32_t slot)
+{
+	return udp->plan->outstanding == 1 ? slot : slot / udp->plan->outstanding;
+}
+
 static struct udp_socket *socket_of(struct udp *udp, uint32_t slot)
 {
-	return udp->sockets[slot / udp->plan->outstanding];
+	return udp->sockets[flow_of(udp, slot)];
 }
 
 /* Close between requests. Limits of a connection exclude several requests at a time. */
 static void close_if_over(struct udp_socket *socket, uint64_t now_ns)
 {
-	if (!socket->under_way && !socket->queued &&
+	if (policy_is_limited(&socket->udp->plan->policy) && !socket->under_way &&
+	    !socket->queued &&
 	    policy_is_over(&socket->udp->plan->policy, socket->served, socket->opened_ns, now_ns))
 		udp_socket_close(socket);
 }
@@ -200,7 +207,7 @@ static int open_socket(struct udp *udp, uint32_t slot)
 
 	if (!host->may_connect(host->user))
 		return -EAGAIN;
-	err = udp_socket_open(udp, slot / udp->plan->outstanding, on_ready);
+	err = udp_socket_open(udp, flow_of(udp, slot), on_ready);
 	if (!err)
 		host->connected(host->user, slot, clock_now_ns() - begin_ns);
 	return err;
@@ -256,8 +263,6 @@ static enum framing_verdict judge(const struct udp *udp, const struct udp_exchan
 	const struct framing_sent sent = {exchange->request.iov_base, exchange->request.iov_len};
 	struct framing_state state = {0};
 
-	if (!udp->plan->framing.kind)
-		return FRAMING_COMPLETE;
 	return framing_feed(&udp->plan->framing, &state, sent, reply.data, reply.length);
 }
 
@@ -267,7 +272,8 @@ static void answer(struct udp_socket *socket, struct ledger_entry *entry, struct
 	struct udp *udp = socket->udp;
 	const uint32_t slot = entry->slot;
 	struct udp_exchange *exchange = &udp->exchanges[slot];
-	enum framing_verdict verdict = judge(udp, exchange, reply);
+	enum framing_verdict verdict =
+		udp->plan->framing.kind ? judge(udp, exchange, reply) : FRAMING_COMPLETE;
 
 	exchange->bytes_in += reply.length;
 	exchange->rejected |= verdict == FRAMING_REJECTED;
