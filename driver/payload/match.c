@@ -127,8 +127,8 @@ static uint64_t hash(const char *data, size_t length)
 	return h;
 }
 
-static bool key_at(const struct match *match, uint32_t offset, const char *data, size_t length,
-		   uint64_t *ret_key)
+bool match_key_at(const struct match *match, uint32_t offset, const char *data, size_t length,
+		  uint64_t *ret_key)
 {
 	if (match->kind == MATCH_ID && length < (size_t)offset + match->width)
 		return false;
@@ -138,15 +138,4 @@ static bool key_at(const struct match *match, uint32_t offset, const char *data,
 	else if (match->kind == MATCH_ECHO)
 		*ret_key = hash(data, length);
 	return true;
-}
-
-bool match_request_key(const struct match *match, const char *request, size_t length,
-		       uint64_t *ret_key)
-{
-	return key_at(match, match->offset, request, length, ret_key);
-}
-
-bool match_reply_key(const struct match *match, const char *reply, size_t length, uint64_t *ret_key)
-{
-	return key_at(match, match->reply_offset, reply, length, ret_key);
 }

@@ -34,10 +34,24 @@ uint64_t match_ids(const struct match *match);
 /* Write the identifier @number, cut to its width, into a long enough request. */
 void match_write(const struct match *match, uint64_t number, char *request);
 
+/* The key of @data with its number at @offset: for the two below, unless by order. */
+bool match_key_at(const struct match *match, uint32_t offset, const char *data, size_t length,
+		  uint64_t *ret_key);
+
 /* Return the key that a request and its replies share; false: @length is too short. */
-bool match_request_key(const struct match *match, const char *request, size_t length,
-		       uint64_t *ret_key);
-bool match_reply_key(const struct match *match, const char *reply, size_t length,
-		     uint64_t *ret_key);
+static inline bool match_request_key(const struct match *match, const char *request, size_t length,
+				     uint64_t *ret_key)
+{
+	*ret_key = 0; /* in order, all have the same */
+	return match->kind == MATCH_ORDER ||
+	       match_key_at(match, match->offset, request, length, ret_key);
+}
+static inline bool match_reply_key(const struct match *match, const char *reply, size_t length,
+				   uint64_t *ret_key)
+{
+	*ret_key = 0;
+	return match->kind == MATCH_ORDER ||
+	       match_key_at(match, match->reply_offset, reply, length, ret_key);
+}
 
 #endif

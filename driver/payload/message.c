@@ -92,17 +92,12 @@ static uint64_t number_of(const struct request_numbers *numbers, uint64_t index)
 	return index * (numbers->drivers ? numbers->drivers : 1) + numbers->driver + 1;
 }
 
-char *message_next(struct message *message, struct message_room *room, uint32_t slot,
-		   const struct template_value *values, size_t *ret_length)
+char *message_render(struct message *message, struct message_room *room, uint32_t slot,
+		     const struct template_value *values, size_t *ret_length)
 {
 	struct template_turn turn = {.random = &room->random};
-	char *buffer;
+	char *buffer = room->bytes + slot * room->size; /* not empty: see message_room_max() */
 
-	if (message->fixed) {
-		*ret_length = message->length;
-		return message->fixed;
-	}
-	buffer = room->bytes + slot * room->size; /* not empty: see message_room_max() */
 	turn.client = (uint64_t)room->first + slot + 1;
 	turn.values = values;
 	turn.number = number_of(&message->numbers, atomic_fetch_add_explicit(&message->number, 1,

@@ -45,11 +45,21 @@ void message_room_close(struct message_room *room);
 /* Return the room that requests of @message need, but at least @size. */
 size_t message_room_max(const struct message *message, size_t size);
 
+/* As message_next(), of a message that is not fixed. */
+char *message_render(struct message *message, struct message_room *room, uint32_t slot,
+		     const struct template_value *values, size_t *ret_length);
+
 /*
  * Return the next request and its length; it stays until the slot's next one. @values: of the
  * slot's variables, or NULL.
  */
-char *message_next(struct message *message, struct message_room *room, uint32_t slot,
-		   const struct template_value *values, size_t *ret_length);
+static inline char *message_next(struct message *message, struct message_room *room, uint32_t slot,
+				 const struct template_value *values, size_t *ret_length)
+{
+	if (!message->fixed)
+		return message_render(message, room, slot, values, ret_length);
+	*ret_length = message->length;
+	return message->fixed;
+}
 
 #endif

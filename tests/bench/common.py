@@ -63,7 +63,7 @@ def need(*programs):
     packages = {"ab": "apache2-utils", "h2load": "nghttp2-client", "wrk": "wrk",
                 "nginx": "nginx-light", "bpftrace": "bpftrace", "perf": "linux-perf", "tcpdump": "tcpdump",
                 "bpftool": "bpftool", "redis-server": "redis-server", "redis-benchmark": "redis-tools",
-                "pgbench": "postgresql"}
+                "pgbench": "postgresql", "valgrind": "valgrind"}
     missing = [packages[name] for name in programs if not shutil.which(name)]
     if missing:
         subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing],

@@ -43,16 +43,16 @@ from support.programs import BUILD, DRIVER
 CONNECTIONS = 64
 STREAMS = 10
 CALLS = 8  # of gRPC: connections, and calls at a time on each
-OURS = "sojourn-drive"
+OURS, OTHER = "sojourn-drive", "other build"
 BARE = BUILD / "tests/bench/bare_udp"
 LOOP = BUILD / "tests/bench/bare_loop"
 SIZE = 64
 
 
-def ours(*options, netns=None, cpu=CLIENT_CPU, connections=CONNECTIONS):
+def ours(*options, netns=None, cpu=CLIENT_CPU, connections=CONNECTIONS, program=DRIVER):
     def run(url, seconds):
         with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
-            done = Timed([*(netns.prefix() if netns else []), DRIVER, url, "-c", connections, "-d",
+            done = Timed([*(netns.prefix() if netns else []), program, url, "-c", connections, "-d",
                           f"{seconds}s", "--quiet", "--json", file.name, *options], cpu)
             with open(file.name, encoding="utf-8") as written:
                 driver = json.load(written)["driver"]
@@ -60,6 +60,12 @@ def ours(*options, netns=None, cpu=CLIENT_CPU, connections=CONNECTIONS):
             sys.exit(f"sojourn-drive had errors: {driver['errors']}")
         return driver["requests"], driver["requests"] / driver["duration_ns"] * 1e9, done
     return run
+
+
+def builds(arguments, *options, **more):
+    """Return {name: run(url, seconds)} of this build, and of the one that --beside names."""
+    programs = {OURS: DRIVER} | ({OTHER: arguments.beside / "driver/sojourn-drive"} if arguments.beside else {})
+    return {name: ours(*options, program=program, **more) for name, program in programs.items()}
 
 
 def peer(count, rate, *command):
@@ -203,7 +209,7 @@ def compare(title, url, clients, arguments):
 def compare_http(title, url, arguments, fresh=False):
     options = ["-H", "Connection: close", "--new-connections"] if fresh else []
     peers = PEERS | {name: ALSO[name] for name in arguments.also if name in ALSO}
-    compare(title, url, {OURS: ours(*options)} | {name: make(fresh) for name, make in peers.items()}, arguments)
+    compare(title, url, builds(arguments, *options) | {name: make(fresh) for name, make in peers.items()}, arguments)
 
 
 def scene_http(title, arguments, fresh):
@@ -218,14 +224,13 @@ def scene_bound(title, arguments):
 
 def scene_first(title, arguments):
     with namespace() as (url, netns):
-        compare(title, url, {OURS: ours("--new-connections", "--source", "127.0.0.2-127.0.0.40",
-                                        netns=netns)}, arguments)
+        compare(title, url, builds(arguments, "--new-connections", "--source", "127.0.0.2-127.0.0.40", netns=netns),
+                arguments)
 
 
 def scene_udp(title, arguments, *options):
     with echo() as (url, port):
-        compare(title, url, {OURS: ours("--payload", "x" * SIZE, *options), "bare loop": bare(port)},
-                arguments)
+        compare(title, url, builds(arguments, "--payload", "x" * SIZE, *options) | {"bare loop": bare(port)}, arguments)
 
 
 def scene_h2(scheme, title, arguments):
@@ -244,9 +249,8 @@ def scene_h2(scheme, title, arguments):
                       server=f"ssl_certificate {cert}; ssl_certificate_key {key};" if tls else ""
                       ) as nginx:
         host = nginx.url.removeprefix("http://")
-        clients = {OURS: lambda _, seconds: ours(*options, *streams)(f"{scheme}://{host}", seconds),
-                   "h2load": lambda _, seconds: h2load(host, seconds)}
-        compare(title, host, clients, arguments)
+        compare(title, f"{scheme}://{host}", builds(arguments, *options, *streams) |
+                {"h2load": lambda _, seconds: h2load(host, seconds)}, arguments)
     pki.close()
 
 
@@ -279,14 +283,14 @@ def scene_grpc(title, arguments):
         with Process(["taskset", "-c", SERVER_CPU, ROOT / "tests/support/grpcserver.py", port]) as server:
             server.wait_for("ready")
             Priority.give(server.pid)
-            clients = {OURS: lambda address, seconds: ours(
-                "--grpc", "--body", f"@{message}", f"--streams={CALLS}", connections=CALLS)(
-                    f"h2c://{address}/test.Service/Echo", seconds)}
-            compare(title, f"127.0.0.1:{port}", clients | {"ghz": ghz(proto, text)}, arguments)
+            address = f"127.0.0.1:{port}"
+            clients = builds(arguments, "--grpc", "--body", f"@{message}", f"--streams={CALLS}", connections=CALLS)
+            clients["ghz"] = lambda _, seconds: ghz(proto, text)(address, seconds)
+            compare(title, f"h2c://{address}/test.Service/Echo", clients, arguments)
 
 
 def scene_null(title, arguments):
-    compare(title, "null://", {OURS: ours()}, arguments)
+    compare(title, "null://", builds(arguments), arguments)
 
 
 def scene_loops(title, arguments):
@@ -326,9 +330,12 @@ def main():
     parser.add_argument("--also", metavar="PEER", nargs="+", choices=[*ALSO, "ghz"], default=[],
                         help="clients to compare with over HTTP/1.1, or over gRPC (ghz), which have no Debian package and must "
                         f"be installed: {', '.join(ALSO)}, ghz")
+    parser.add_argument("--beside", metavar="BUILD", type=Path, help="the driver of another build takes its turns, too")
     Priority.option(parser)
     arguments = parser.parse_args()
     Priority.choose(arguments)
+    if arguments.beside and not (arguments.beside / "driver/sojourn-drive").exists():
+        parser.error(f"--beside '{arguments.beside}': wants a folder in which Sojourn is built")
     need("wrk", "h2load", "ab", "nginx")
     for name in arguments.also:
         if not shutil.which(name):

@@ -99,7 +99,7 @@ int datagram_send(struct datagram_io *io, int fd, const struct iovec *list, unsi
 	int sent;
 
 	if (count == 1)
-		return send(fd, list->iov_base, list->iov_len, MSG_DONTWAIT) < 0 ? -errno : 1;
+		return datagram_send_one(fd, list);
 	if (!io->segments_refused && are_segments(list, count)) {
 		sent = send_segments(io, fd, list, count);
 		if (!is_about_segments(sent))

@@ -5,9 +5,11 @@
 #ifndef DRIVER_ENGINE_UDP_DATAGRAM_H
 #define DRIVER_ENGINE_UDP_DATAGRAM_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #define DATAGRAM_BATCH	  64U
@@ -29,6 +31,12 @@ struct datagram_io *datagram_io_new(bool batch);
  * first. Equal ones leave as one where possible (UDP_SEGMENT, Linux 4.18).
  */
 int datagram_send(struct datagram_io *io, int fd, const struct iovec *list, unsigned int count);
+
+/* Likewise, one. */
+static inline int datagram_send_one(int fd, const struct iovec *datagram)
+{
+	return send(fd, datagram->iov_base, datagram->iov_len, MSG_DONTWAIT) < 0 ? -errno : 1;
+}
 
 /* Receive up to @count, at most DATAGRAM_BATCH. Return how many are in @ret_list, or -errno. */
 int datagram_receive(struct datagram_io *io, int fd, unsigned int count, struct datagram *ret_list);

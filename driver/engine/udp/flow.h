@@ -44,6 +44,7 @@ struct udp_socket {
 	int fd;
 	bool receiving;	 /* hold requests back until the batch is read */
 	bool blocked;	 /* its send buffer is full */
+	bool following;	 /* in udp->following */
 	bool retired;	 /* serves no slot, only counts late replies */
 	uint32_t queued; /* entries in queue[] */
 	uint32_t under_way;
@@ -86,6 +87,10 @@ struct udp {
 	struct udp_socket **sockets; /* by flow; NULL: not open */
 	struct udp_socket *retired;  /* latest first */
 	uint32_t retired_count;
+	/* Sockets whose next requests leave when all available replies are read. */
+	struct udp_socket **following;
+	uint32_t following_count;
+	uv_check_t check;
 	uv_timer_t again; /* retransmission */
 	struct udp_exchange exchanges[];
 };

@@ -51,12 +51,10 @@ struct ledger_entry *ledger_add(struct ledger *ledger, uint64_t key, uint32_t sl
 	return entry;
 }
 
-struct ledger_entry *ledger_get(struct ledger *ledger, uint64_t key)
+struct ledger_entry *ledger_find(struct ledger *ledger, uint64_t key)
 {
-	struct ledger_entry *entry = &ledger->entries[key & ledger->mask];
+	struct ledger_entry *entry;
 
-	if (ledger->numbered)
-		return entry->key == key && entry->state != LEDGER_FREE ? entry : NULL;
 	for (uint32_t i = 0; i <= ledger->mask; i++) {
 		entry = &ledger->entries[(ledger->seen + i) & ledger->mask];
 		if (entry->key != key || entry->state == LEDGER_FREE)

@@ -7,6 +7,7 @@
 #define DRIVER_ENGINE_UDP_LEDGER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum ledger_state {
@@ -53,8 +54,18 @@ bool ledger_has_room(const struct ledger *ledger, uint64_t key);
 struct ledger_entry *ledger_add(struct ledger *ledger, uint64_t key, uint32_t slot,
 				uint32_t replies);
 
+/* As ledger_get(), where keys are not numbered. */
+struct ledger_entry *ledger_find(struct ledger *ledger, uint64_t key);
+
 /* Return the request of this key in any state; NULL: none is known. */
-struct ledger_entry *ledger_get(struct ledger *ledger, uint64_t key);
+static inline struct ledger_entry *ledger_get(struct ledger *ledger, uint64_t key)
+{
+	struct ledger_entry *entry = &ledger->entries[key & ledger->mask];
+
+	if (!ledger->numbered)
+		return ledger_find(ledger, key);
+	return entry->key == key && entry->state != LEDGER_FREE ? entry : NULL;
+}
 
 /* Classify a reply to @entry (NULL: no known request). The caller settles an answered entry. */
 enum ledger_verdict ledger_judge(struct ledger_entry *entry);

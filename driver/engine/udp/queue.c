@@ -56,17 +56,30 @@ static void take_out(struct udp_socket *socket, uint32_t first, uint32_t count)
 	socket->queued -= count;
 }
 
-int udp_queue_send(struct udp_socket *socket)
+static int send_one(struct udp_socket *socket, uint64_t *ret_now_ns)
+{
+	const struct iovec *request = &socket->udp->exchanges[socket->queue[0]].request;
+
+	*ret_now_ns = clock_now_ns();
+	return datagram_send_one(socket->fd, request);
+}
+
+static int send_several(struct udp_socket *socket, uint64_t *ret_now_ns)
 {
 	uint32_t count = socket->queued < DATAGRAM_BATCH ? socket->queued : DATAGRAM_BATCH;
 	struct iovec list[DATAGRAM_BATCH];
-	uint64_t now_ns;
-	int sent;
 
 	for (uint32_t i = 0; i < count; i++)
 		list[i] = socket->udp->exchanges[socket->queue[i]].request;
-	now_ns = clock_now_ns();
-	sent = datagram_send(socket->udp->io, socket->fd, list, count);
+	*ret_now_ns = clock_now_ns();
+	return datagram_send(socket->udp->io, socket->fd, list, count);
+}
+
+int udp_queue_send(struct udp_socket *socket)
+{
+	uint64_t now_ns;
+	int sent = socket->queued == 1 ? send_one(socket, &now_ns) : send_several(socket, &now_ns);
+
 	/* A queue on the way was full, which only IP_RECVERR reports. The datagram is lost. */
 	if (sent == -ENOBUFS)
 		sent = 1;
