@@ -189,8 +189,10 @@ static __always_inline void owner_seen(__u32 service)
 	struct owner_key key = {.service = service, .pid = current_pid()};
 	__u8 one = 1;
 
-	if (service != SERVICE_NONE && key.pid && !bpf_map_lookup_elem(&owners, &key))
-		bpf_map_update_elem(&owners, &key, &one, BPF_ANY);
+	if (service == SERVICE_NONE || !key.pid || bpf_map_lookup_elem(&owners, &key))
+		return;
+	bpf_map_update_elem(&owners, &key, &one, BPF_ANY);
+	bpf_map_update_elem(&serving, &key.pid, &one, BPF_ANY);
 }
 
 #endif

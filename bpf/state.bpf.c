@@ -47,6 +47,8 @@ struct listeners_map listeners SEC(".maps");
 struct owners_map owners SEC(".maps");
 struct connects_map connects SEC(".maps");
 struct fronts_map fronts SEC(".maps");
+struct serving_map serving SEC(".maps");
+struct calls_map calls SEC(".maps");
 struct accepting_map accepting SEC(".maps");
 struct ring_map ring SEC(".maps");
 

@@ -346,6 +346,22 @@ struct fronts_map {
 	__type(value, __u64);
 };
 
+/* Processes that serve observed services; those that connect to nothing give way to others. */
+struct serving_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u8);
+};
+
+/* How many connections these have opened, by process and place. */
+struct calls_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct call_key);
+	__type(value, __u64);
+};
+
 /* Connections on their way through accept(), by socket address; only with ACCEPT_SYSCALL. */
 struct accepting {
 	__u64 established_ns;
@@ -376,6 +392,8 @@ extern struct target_cgroup_map target_cgroup SEC(".maps");
 extern struct owners_map owners SEC(".maps");
 extern struct connects_map connects SEC(".maps");
 extern struct fronts_map fronts SEC(".maps");
+extern struct serving_map serving SEC(".maps");
+extern struct calls_map calls SEC(".maps");
 extern struct accepting_map accepting SEC(".maps");
 extern struct ring_map ring SEC(".maps");
 

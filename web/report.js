@@ -283,8 +283,8 @@ function hostSection(run) {
 	const times = [["round_trip_ns", "mean round trip"], ["at_server_ns", "mean at the server"], ["service_p99_ns", "p99 service"]]
 		.filter(([member]) => hosts.some((host) => member in host));
 	const joined = times.some(([member]) => member === "round_trip_ns");
-	const node = section(title(run, "Hosts"), `The slowest first.${joined ? " Round trips are those of joined exchanges." : ""}`);
-	node.append(table(["host", "requests", ...times.map(([, name]) => name), "most of the mean"], hosts.map((host) => [
+	const node = section(title(run, hosts[0].kind.replace(/^./, (first) => first.toUpperCase()) + "s"), `The slowest first.${joined ? " Round trips are those of joined exchanges." : ""}`);
+	node.append(table([hosts[0].kind, "requests", ...times.map(([, name]) => name), "most of the mean"], hosts.map((host) => [
 		element("td", {class: "text"}, host.name), count(host.requests),
 		...times.map(([member]) => (member in host ? time(host[member]) : "–")),
 		element("td", {class: "text"}, host.text)])));

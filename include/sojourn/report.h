@@ -96,10 +96,12 @@ bool report_interrupted(const struct run_driver *driver, size_t size, char *ret_
 /* Return the service that the driver loaded; NULL: none, or several shared the requests. */
 const struct run_service *report_driven_service(const struct run *run);
 
-/* A host of several that are compared. */
+/* A host of several that are compared, or a pod or container there. */
 #define REPORT_HOST_TEXT 320
+#define REPORT_HOST_NAME (256 + RUN_PLACE_NAME)
 struct report_host {
-	const char *name;
+	char name[REPORT_HOST_NAME];
+	char kind[24]; /* what the names are: "host", "pod", "host and pod" */
 	uint64_t requests;
 	bool timed;  /* the two times at the server are known */
 	bool joined; /* the mean round trip is, too */

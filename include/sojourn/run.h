@@ -17,6 +17,7 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/histogram.h"
 #include "sojourn/run_kinds.h"
+#include "sojourn/run_place.h"
 #include "sojourn/run_values.h"
 #include "wire/flow.h"
 #include "wire/stage.h"
@@ -163,7 +164,10 @@ struct run_listener {
 
 /* An observed service to which the service's processes connect. */
 struct run_upstream {
-	uint16_t port;	      /* in the same network namespace */
+	char *host;	/* of the upstream; NULL: in the same network namespace */
+	char *reason;	/* why its connections are not known; NULL: they are */
+	uint32_t netns; /* of the upstream on another host; 0: the service's own */
+	uint16_t port;
 	uint64_t connections; /* of the service's processes, in the period */
 	uint64_t others;      /* connections that the upstream had besides */
 	/* Port of another service with requests that the same processes serve; not known: none. */
@@ -277,20 +281,6 @@ struct run_reclaimed {
 	uint64_t bytes_out;
 };
 
-/* Where a service's processes run. Empty: they run in none, or it is not known. */
-struct run_place {
-	char cgroup[512];      /* the path; of several the part that they share */
-	char container_id[72]; /* the runtime's number */
-	char container[128];   /* the runtime's name of it, or its name in the pod */
-	char pod_uid[40];
-	char pod[256];
-	char pod_namespace[64];
-};
-
-/* "pod shop/web-1", "container web"; "" if it runs in neither. */
-#define RUN_PLACE_NAME 352
-const char *run_place_name(const struct run_place *place, char buffer[static RUN_PLACE_NAME]);
-
 struct run_service {
 	char *host;	  /* in a document of several observers; otherwise NULL */
 	char protocol[8]; /* "tcp" */
@@ -355,6 +345,10 @@ struct run_service {
 	size_t process_count;
 	struct run_upstream *upstreams;
 	size_t upstream_count;
+	struct run_call *called; /* on other hosts; lib/join/pair.c makes upstreams of them */
+	size_t called_count;
+	/* Connections that were open when the period began. */
+	struct run_number older_connections;
 	char *calls; /* destinations that are not observed; NULL: none, or not looked for */
 	struct run_samples *samples; /* NULL: none taken */
 	struct run_series *series;   /* series.h; NULL: none kept */
@@ -553,10 +547,10 @@ struct run_tail {
 	struct run_parts sum;
 };
 
-/* The joined exchanges of one step of a scenario. */
-/* The joined exchanges of a step, or of a host. */
+/* The joined exchanges of a step of a scenario, or of a host's pod, container or else processes. */
 struct run_joined_step {
 	char *name;
+	char *place; /* of a host: run_place_name(); NULL: neither pod nor container, or a step */
 	uint64_t count;
 	struct run_parts sum;
 };
@@ -597,7 +591,8 @@ struct run_joined {
 	size_t tail_count;
 	struct run_joined_step *steps; /* of a scenario: one per row of the driver */
 	size_t step_count;
-	struct run_joined_step *hosts; /* of several observers: one per host with samples */
+	/* Of several observers, pods or containers: one for each host and place with samples. */
+	struct run_joined_step *hosts;
 	size_t host_count;
 	struct run_exchange *slowest; /* slowest first */
 	size_t slowest_count;
@@ -647,6 +642,11 @@ DEFINE_CLEANUP(struct run *, run_free)
  * histograms. Pages of these that nobody writes take no memory, and no time. 0 or -ENOMEM.
  */
 int run_make_services(struct run *run, size_t count);
+
+/* Return the host of @service; NULL: not known. */
+const char *run_host_of(const struct run *run, const struct run_service *service);
+/* Return whether both are on one host, and there in one pod or container, or in none. */
+bool run_same_instance(const struct run_service *a, const struct run_service *b);
 
 /* Return how many events the programs did not see, because they were running already. @cost may be NULL. */
 uint64_t run_cost_misses(const struct run_cost *cost);

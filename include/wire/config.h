@@ -108,6 +108,14 @@ struct owner_key {
 	__u32 pid;
 };
 
+/* A place to which a process has opened connections. */
+struct call_key {
+	__u32 server[4]; /* its address, as in struct flow */
+	__u32 pid;
+	__u16 port;
+	__u16 pad;
+};
+
 /* Counted again by every pass over the sockets of a network namespace. */
 struct service_gauges {
 	__u64 connections; /* ESTABLISHED or CLOSE_WAIT */

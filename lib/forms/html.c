@@ -172,13 +172,13 @@ static int put_text(const char *text, FILE *file)
 /* Write verdicts on services without a driver, whose verdict says more. Compared ones are in the table of hosts. */
 static int put_service_verdicts(const struct run *run, FILE *file)
 {
-	const struct report_ports compared = report_compared_ports(run);
+	const struct report_compared compared = report_compared(run);
 	struct report_verdict verdict;
 	int r = 0;
 
 	for (size_t i = 0; i < run->service_count && !r; i++) {
 		const struct run_service *service = &run->services[i];
-		bool in_table = service->host && report_has_port(&compared, service->port);
+		bool in_table = report_is_compared(&compared, run, service);
 		bool said =
 			!run->driver && !in_table && report_service_verdict(run, service, &verdict);
 
@@ -264,8 +264,8 @@ static int put_hints(struct run *const *runs, size_t count, FILE *file)
 
 static int put_host(const struct report_host *host, FILE *file)
 {
-	json_t *json = json_pack("{s:s, s:I, s:s}", "name", host->name, "requests",
-				 (json_int_t)host->requests, "text", host->text);
+	json_t *json = json_pack("{s:s, s:s, s:I, s:s}", "name", host->name, "kind", host->kind,
+				 "requests", (json_int_t)host->requests, "text", host->text);
 
 	if (host->joined)
 		json_object_set_new(json, "round_trip_ns", json_real(host->round_trip_ns));

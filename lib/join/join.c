@@ -11,7 +11,6 @@
 
 #include "match.h"
 #include "parts.h"
-#include "sojourn/text.h"
 
 /* Percentiles with a tail, in thousandths. */
 static const uint32_t tail_per_mille[] = {500, 900, 990, 999};
@@ -103,33 +102,69 @@ static int open_steps(const struct run_row_list *rows, struct run_joined *joined
 	return 0;
 }
 
-/* Return the entry of the service's host; host_count: there is none yet. */
-static size_t find_host(const struct run_joined *joined, const struct run_service *service)
+/* Return the first service with samples in the service's host, and there in its pod or container. */
+static size_t first_there(const struct run *run, size_t service)
 {
 	size_t i = 0;
 
-	while (i < joined->host_count && !text_same(joined->hosts[i].name, service->host))
+	while (i < service && !(run->services[i].samples &&
+				run_same_instance(&run->services[i], &run->services[service])))
 		i++;
 	return i;
 }
 
-/* Open an entry for each host with samples, in a document of several hosts. */
-static int open_hosts(const struct run *run, struct run_joined *joined)
+/* Return whether the services with samples are of several hosts, or in several pods or containers. */
+static bool are_in_several(const struct run *run)
 {
+	size_t instances = 0;
+
+	for (size_t i = 0; i < run->service_count && instances < 2; i++) {
+		if (!run->services[i].samples)
+			continue;
+		if (run->services[i].host)
+			return true;
+		instances += first_there(run, i) == i;
+	}
+	return instances > 1;
+}
+
+static int name_host(const struct run *run, const struct run_service *service,
+		     struct run_joined_step *host)
+{
+	const char *name = run_host_of(run, service);
+	char place[RUN_PLACE_NAME];
+
+	host->name = strdup(name ? name : "");
+	if (*run_place_name(&service->place, place))
+		host->place = strdup(place);
+	return host->name && (host->place || !*place) ? 0 : -ENOMEM;
+}
+
+/*
+ * Open an entry for each host, and for each pod or container there, that has samples. @ret_of is the entry of each
+ * service.
+ */
+static int open_hosts(const struct run *run, struct run_joined *joined, size_t *ret_of)
+{
+	int err = 0;
+
+	if (!are_in_several(run))
+		return 0;
 	joined->hosts = calloc(run->service_count + 1, sizeof(*joined->hosts));
 	if (!joined->hosts)
 		return -ENOMEM;
-	for (size_t i = 0; i < run->service_count; i++) {
-		const struct run_service *service = &run->services[i];
+	for (size_t i = 0; i < run->service_count && !err; i++) {
+		size_t first;
 
-		if (!service->host || !service->samples ||
-		    find_host(joined, service) < joined->host_count)
+		if (!run->services[i].samples)
 			continue;
-		joined->hosts[joined->host_count].name = strdup(service->host);
-		if (!joined->hosts[joined->host_count++].name)
-			return -ENOMEM;
+		first = first_there(run, i);
+		ret_of[i] = first < i ? ret_of[first] : joined->host_count;
+		if (first == i)
+			err = name_host(run, &run->services[i],
+					&joined->hosts[joined->host_count++]);
 	}
-	return 0;
+	return err;
 }
 
 static void count_in(struct run_joined_step *list, size_t count, size_t index,
@@ -200,9 +235,12 @@ static int keep_slowest(struct join_match *match, size_t slowest, struct run_joi
 static int fill(const struct run *run, struct join_match *match, size_t slowest,
 		struct run_joined *joined)
 {
+	autofree size_t *host_of = calloc(run->service_count + 1, sizeof(*host_of));
 	struct run_parts parts;
 	int err;
 
+	if (!host_of)
+		return -ENOMEM;
 	copy_counts(match, joined);
 	if (match->count)
 		joined->begin_ns = match->pairs[0].sent->start_ns;
@@ -210,7 +248,7 @@ static int fill(const struct run *run, struct join_match *match, size_t slowest,
 	if (!err)
 		err = open_steps(&run->driver->rows[RUN_ROWS_STEP], joined);
 	if (!err)
-		err = open_hosts(run, joined);
+		err = open_hosts(run, joined, host_of);
 	for (size_t i = 0; !err && i < match->count; i++) {
 		const struct run_sample *sent = match->pairs[i].sent;
 
@@ -218,8 +256,8 @@ static int fill(const struct run *run, struct join_match *match, size_t slowest,
 		count_parts(joined, &parts);
 		if (sent->known & RUN_SAMPLE_STEP)
 			count_in(joined->steps, joined->step_count, sent->step, &parts);
-		count_in(joined->hosts, joined->host_count,
-			 find_host(joined, &run->services[match->pairs[i].service]), &parts);
+		count_in(joined->hosts, joined->host_count, host_of[match->pairs[i].service],
+			 &parts);
 	}
 	if (!err)
 		err = tell_missing(run, joined);
@@ -246,8 +284,10 @@ static int join_samples(const struct run *run, size_t slowest, struct run_joined
 int join_run(struct run *run, size_t slowest)
 {
 	CLEANUP(cleanup_run_joined_free) struct run_joined *joined = NULL;
-	int err;
+	int err = join_pair_hosts(run);
 
+	if (err)
+		return err;
 	if (!run->driver || !run->service_count)
 		return 0;
 	if (!run->driver->samples && !run->driver->unsampled && !has_service_samples(run)) {

@@ -37,4 +37,10 @@ int join_match(const struct run_samples *sent, const struct run *run, uint64_t t
  */
 void join_check_clocks(const struct run *run, struct join_match *match);
 
+/*
+ * pair.c: find upstreams on other hosts, in a document of several observers: services at the addresses that a front's
+ * processes call. Their rows are appended to the front's, whose @called then has none of them. 0 or -ENOMEM.
+ */
+int join_pair_hosts(struct run *run);
+
 #endif

@@ -1,67 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* Finds the services that the driver loaded, and their ports. */
+/* Finds the services that the driver loaded, and those that are compared. */
 #include <string.h>
 
 #include "parts.h"
 #include "sojourn/report.h"
-#include "sojourn/units.h"
 
-static uint16_t url_port(const char *url)
+/* Return whether the driver's requests were joined with others' exchanges than those of the service. */
+static bool is_passed_by(const struct run *run, const struct run_service *service)
 {
-	const char *authority, *end, *colon;
-	autofree char *port = NULL;
-	uint64_t value;
+	uint64_t joined = 0;
 
-	authority = url ? strstr(url, "://") : NULL;
-	if (!authority)
-		return 0;
-	authority += 3;
-	end = authority + strcspn(authority, "/?#");
-	colon = memrchr(authority, ':', (size_t)(end - authority));
-	/* A colon inside brackets belongs to the address. */
-	if (!colon || memchr(colon, ']', (size_t)(end - colon)))
-		return !strncmp(url, "https:", 6) ? 443 : 80;
-	port = strndup(colon + 1, (size_t)(end - colon - 1));
-	if (!port || units_parse_u64(port, 1, UINT16_MAX, &value))
-		return 0;
-	return (uint16_t)value;
-}
-
-uint16_t report_target_port(const struct run_driver *driver)
-{
-	return url_port(driver->target);
-}
-
-bool report_has_port(const struct report_ports *ports, uint16_t port)
-{
-	for (size_t i = 0; i < ports->count; i++)
-		if (ports->list[i] == port)
-			return true;
-	return false;
-}
-
-static void add_port(struct report_ports *ports, const char *url)
-{
-	uint16_t port = url ? url_port(url) : 0;
-
-	if (port && !report_has_port(ports, port) && ports->count < RUN_ROWS_MAX)
-		ports->list[ports->count++] = port;
-}
-
-struct report_ports report_target_ports(const struct run_driver *driver)
-{
-	const struct run_row_list *targets = &driver->rows[RUN_ROWS_TARGET];
-	const struct run_row_list *steps = &driver->rows[RUN_ROWS_STEP];
-	struct report_ports ports = {0};
-
-	add_port(&ports, driver->target);
-	for (size_t i = 0; i < driver->part_count; i++)
-		add_port(&ports, driver->parts[i].target);
-	for (size_t i = 0; i < targets->count; i++)
-		add_port(&ports, targets->list[i].name);
-	for (size_t i = 0; i < steps->count; i++)
-		add_port(&ports, steps->list[i].target);
-	return ports;
+	for (size_t i = 0; run->joined && i < run->joined->host_count; i++)
+		joined += run->joined->hosts[i].count;
+	return joined && !report_joined_of(run, service);
 }
 
 /* Return the service with most exchanges, on @port unless that is 0; NULL if none has any. */
@@ -72,7 +23,8 @@ static const struct run_service *busiest_service(const struct run *run, uint16_t
 	for (size_t i = 0; i < run->service_count; i++) {
 		const struct run_service *service = &run->services[i];
 
-		if (!service->exchanges || (port && service->port != port))
+		if (!service->exchanges || (port && service->port != port) ||
+		    is_passed_by(run, service))
 			continue;
 		if (!busiest || service->exchanges > busiest->exchanges)
 			busiest = service;
@@ -90,7 +42,7 @@ bool report_is_split(const struct run *run)
 	for (size_t i = 0; i < run->service_count; i++)
 		found += run->services[i].host && run->services[i].exchanges &&
 			 (!port || run->services[i].port == port);
-	return found > 1;
+	return found > 1 || report_is_spread(run);
 }
 
 const struct run_service *report_driven_service(const struct run *run)
@@ -131,4 +83,14 @@ bool report_unanswered(const struct run *run, struct report_unanswered *ret_unan
 		known &= add_unanswered(service, ret_unanswered);
 	}
 	return found && known && !run->driver->observer_error;
+}
+
+/* One service that saw all of the driver's requests says more. */
+struct report_compared report_compared(const struct run *run)
+{
+	if (!run->driver)
+		return report_common_services(run);
+	if (report_driven_service(run))
+		return (struct report_compared){0};
+	return report_target_services(run);
 }

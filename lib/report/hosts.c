@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The hosts of one service, compared: which of them is the slow one, and a row for each. Compared are the
- * requests at the driver's ports, or else at the port with most requests on several hosts. Rows have the
- * mean round trip of the joined exchanges if the driver's side is known, and the mean at the server.
+ * The hosts of one service, and its pods or containers there, compared. The first line says which of them is the
+ * slow one, and each has a row; compared.c says which services these are. Rows have the mean round trip of the
+ * joined exchanges if the driver's side is known, and the mean at the server.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,10 @@
 #define PART_COLUMNS 24U
 #define GAP	     2
 /* Widest name that does not push its row aside. */
-#define NAME_MOST 30U
+#define NAME_MOST 40U
+/* A host's name, a pod's and its namespace. */
+#define ROW_NAME  REPORT_HOST_NAME
+#define HOST_MOST 255
 
 /* With fewer requests a single one could decide. */
 #define FEWEST 30
@@ -31,7 +34,9 @@
 #define OLD_NS NSEC_PER_SEC
 
 struct host_row {
-	const char *host;
+	const struct run_service *first; /* its host, pod or container are the row's */
+	size_t host_length;		 /* with which the name begins */
+	char name[ROW_NAME];
 	const struct run_joined_step *joined; /* NULL: no joined exchange */
 	const struct run_service *busiest;
 	uint64_t exchanges;
@@ -56,88 +61,62 @@ struct hosts {
 	struct host_row *rows;
 	size_t count;
 	bool joined; /* all have joined exchanges, so that their means are round trips */
+	/* Of the rows: "host", "pod", "container", or both, as "host and pod". */
+	char kind[24];
+	char plural[24];
 };
-
-/* ---- what is compared ---- */
-
-/* Return whether services at these ports are on more than one host. */
-static bool are_on_several(const struct run *run, const struct report_ports *ports)
-{
-	const char *first = NULL;
-
-	for (size_t i = 0; i < run->service_count; i++) {
-		const struct run_service *service = &run->services[i];
-
-		if (!service->host || !report_has_port(ports, service->port))
-			continue;
-		if (first && !text_same(first, service->host))
-			return true;
-		first = service->host;
-	}
-	return false;
-}
-
-static uint64_t exchanges_at(const struct run *run, uint16_t port)
-{
-	uint64_t exchanges = 0;
-
-	for (size_t i = 0; i < run->service_count; i++)
-		if (run->services[i].port == port)
-			exchanges += run->services[i].exchanges;
-	return exchanges;
-}
-
-/* Find the port with most exchanges of those that several hosts have. */
-static struct report_ports common_port(const struct run *run)
-{
-	struct report_ports most = {0};
-	uint64_t exchanges = 0;
-
-	for (size_t i = 0; i < run->service_count; i++) {
-		const struct report_ports one = {{run->services[i].port}, 1};
-		uint64_t here = exchanges_at(run, one.list[0]);
-
-		if (here <= exchanges || !are_on_several(run, &one))
-			continue;
-		most = one;
-		exchanges = here;
-	}
-	return most;
-}
-
-/* One service that saw all of the driver's requests says more. */
-struct report_ports report_compared_ports(const struct run *run)
-{
-	struct report_ports ports = {0};
-
-	if (run->driver && report_driven_service(run))
-		return ports;
-	if (run->driver)
-		ports = report_target_ports(run->driver);
-	return are_on_several(run, &ports) ? ports : common_port(run);
-}
 
 /* ---- the rows ---- */
 
-static const struct run_joined_step *joined_at(const struct run *run, const char *host)
-{
-	for (size_t i = 0; run->joined && i < run->joined->host_count; i++)
-		if (text_same(run->joined->hosts[i].name, host) && run->joined->hosts[i].count)
-			return &run->joined->hosts[i];
-	return NULL;
-}
-
-static struct host_row *row_of(struct hosts *hosts, const char *host)
+static struct host_row *row_of(struct hosts *hosts, const struct run_service *service)
 {
 	struct host_row *row;
 
 	for (size_t i = 0; i < hosts->count; i++)
-		if (text_same(hosts->rows[i].host, host))
+		if (run_same_instance(hosts->rows[i].first, service))
 			return &hosts->rows[i];
 	row = &hosts->rows[hosts->count++];
-	row->host = host;
-	row->joined = joined_at(hosts->run, host);
+	row->first = service;
+	row->joined = report_joined_of(hosts->run, service);
 	return row;
+}
+
+/* Name the rows by what they differ in: by host, by pod or container, or by both. */
+static void name_rows(struct hosts *hosts)
+{
+	bool pods = false, containers = false, several = false;
+
+	for (size_t i = 0; i < hosts->count; i++) {
+		const struct run_place *place = &hosts->rows[i].first->place;
+
+		pods |= place->pod[0] || place->pod_uid[0];
+		containers |= !place->pod[0] && !place->pod_uid[0] &&
+			      (place->container[0] || place->container_id[0]);
+		several |= !text_same(hosts->rows[i].first->host, hosts->rows[0].first->host);
+	}
+	several |= hosts->rows[0].first->host && !pods && !containers;
+	snprintf(hosts->kind, sizeof(hosts->kind), "%s%s%s", several ? "host" : "",
+		 several && (pods || containers) ? " and " : "",
+		 pods	      ? "pod"
+		 : containers ? "container"
+			      : "");
+	snprintf(hosts->plural, sizeof(hosts->plural), "%s",
+		 several ? "hosts"
+		 : pods	 ? "pods"
+			 : "containers");
+	for (size_t i = 0; i < hosts->count; i++) {
+		struct host_row *row = &hosts->rows[i];
+		char place[RUN_PLACE_NAME];
+
+		run_place_name(&row->first->place, place);
+		if (!several && !*place)
+			strcpy(place, "the host itself");
+		snprintf(row->name, sizeof(row->name), "%.*s%s%s", HOST_MOST,
+			 several && row->first->host ? row->first->host : "",
+			 several && *place ? " " : "", place);
+		if (several && row->first->host)
+			row->host_length = strnlen(row->first->host, HOST_MOST);
+	}
 }
 
 static void add_service(struct host_row *row, const struct run *run,
@@ -205,7 +184,7 @@ static int compare_rows(const void *a, const void *b, void *user)
 		return one->unknown ? 1 : -1;
 	if (mean_of(hosts, one) != mean_of(hosts, other))
 		return mean_of(hosts, one) < mean_of(hosts, other) ? 1 : -1;
-	return strcmp(one->host, other->host);
+	return strcmp(one->name, other->name);
 }
 
 static void hosts_free(struct hosts *hosts)
@@ -219,10 +198,10 @@ DEFINE_CLEANUP(struct hosts *, hosts_free)
 
 static bool open_hosts(const struct run *run, struct hosts **ret_hosts)
 {
-	const struct report_ports ports = report_compared_ports(run);
+	const struct report_compared compared = report_compared(run);
 	CLEANUP(cleanup_hosts_free) struct hosts *hosts = NULL;
 
-	if (!ports.count)
+	if (!compared.ports.count)
 		return false;
 	hosts = calloc(1, sizeof(*hosts));
 	if (!hosts)
@@ -232,8 +211,11 @@ static bool open_hosts(const struct run *run, struct hosts **ret_hosts)
 	if (!hosts->rows)
 		return false;
 	for (size_t i = 0; i < run->service_count; i++)
-		if (run->services[i].host && report_has_port(&ports, run->services[i].port))
-			add_service(row_of(hosts, run->services[i].host), run, &run->services[i]);
+		if (report_is_compared(&compared, run, &run->services[i]))
+			add_service(row_of(hosts, &run->services[i]), run, &run->services[i]);
+	if (!hosts->count)
+		return false;
+	name_rows(hosts);
 	hosts->joined = true;
 	for (size_t i = 0; i < hosts->count; i++)
 		hosts->joined &= !hosts->rows[i].exchanges || hosts->rows[i].joined;
@@ -302,14 +284,26 @@ static size_t count_used(const struct hosts *hosts)
 	return used;
 }
 
+/* "host a", "pod shop/web-1", or "host a, pod shop/web-1". */
+static const char *full_name(const struct host_row *row, char buffer[static ROW_NAME + 8])
+{
+	size_t host = row->host_length;
+	const char *place = row->name + host;
+
+	snprintf(buffer, ROW_NAME + 8, "%s%.*s%s%.*s", host ? "host " : "", (int)host, row->name,
+		 host && *place ? "," : "", RUN_PLACE_NAME, place);
+	return buffer;
+}
+
 static void tell_hanging(const struct host_row *row, struct report_verdict *verdict)
 {
+	char name[ROW_NAME + 8];
 	char count[SHORT_TEXT], age[SHORT_TEXT];
 
 	snprintf(verdict->text, sizeof(verdict->text),
-		 "host %s may hang: %s request%s open there, the oldest for %s", row->host,
-		 page_count(row->open, count), row->open == 1 ? " is" : "s are",
-		 page_time((double)row->oldest_ns, age));
+		 "%.400s may hang: %s request%s open there, the oldest for %s",
+		 full_name(row, name), page_count(row->open, count),
+		 row->open == 1 ? " is" : "s are", page_time((double)row->oldest_ns, age));
 }
 
 static void tell_slow(const struct hosts *hosts, size_t known, struct report_verdict *verdict)
@@ -318,18 +312,20 @@ static void tell_slow(const struct hosts *hosts, size_t known, struct report_ver
 	double most_ns = mean_of(hosts, slowest), others_ns = mean_of_others(hosts, known);
 	const char *what = hosts->joined ? "mean round trip" : "mean time at the server";
 	char most[SHORT_TEXT], others[SHORT_TEXT], part[SHORT_TEXT * 2];
+	char name[ROW_NAME + 8];
 
 	name_part(hosts, slowest, sizeof(part), part);
 	page_time(most_ns, most);
 	if (most_ns < SLOWER * others_ns)
 		snprintf(verdict->text, sizeof(verdict->text),
-			 "no host is the slow one: %s from %s (%s) to %s (%s)", what,
-			 page_time(mean_of(hosts, fastest), others), fastest->host, most,
-			 slowest->host);
+			 "no %s is the slow one: %s from %s (%.200s) to %s (%.200s)", hosts->kind,
+			 what, page_time(mean_of(hosts, fastest), others), fastest->name, most,
+			 slowest->name);
 	else
 		snprintf(verdict->text, sizeof(verdict->text),
-			 "host %s is the slow one: %s %s, on the other%s %s; most of it: %s",
-			 slowest->host, what, most, known > 2 ? "s" : "",
+			 "%.400s is the slow one: %s %s, %s the other%s %s; most of it: %s",
+			 full_name(slowest, name), what, most,
+			 text_same(hosts->kind, "host") ? "on" : "of", known > 2 ? "s" : "",
 			 page_time(others_ns, others), part);
 }
 
@@ -351,8 +347,8 @@ bool report_hosts_verdict(const struct run *run, struct report_verdict *ret_verd
 		tell_slow(hosts, known, ret_verdict);
 	else
 		snprintf(ret_verdict->text, sizeof(ret_verdict->text),
-			 "not known which host is the slow one: %.100s: %s",
-			 hosts->rows[known].host,
+			 "not known which %s is the slow one: %.100s: %s", hosts->kind,
+			 hosts->rows[known].name,
 			 hosts->rows[known].unknown ? hosts->rows[known].why
 						    : "too few requests were timed");
 	return true;
@@ -362,10 +358,10 @@ bool report_hosts_verdict(const struct run *run, struct report_verdict *ret_verd
 
 static unsigned int name_columns(const struct hosts *hosts)
 {
-	unsigned int columns = text_columns("all hosts");
+	unsigned int columns = text_columns("all ") + text_columns(hosts->plural);
 
 	for (size_t i = 0; i < hosts->count; i++) {
-		unsigned int name = text_columns(hosts->rows[i].host);
+		unsigned int name = text_columns(hosts->rows[i].name);
 
 		if (name <= NAME_MOST && name > columns)
 			columns = name;
@@ -389,7 +385,7 @@ static void print_titles(const struct page *page, const struct hosts *hosts)
 	static const char *const titles[] = {"round trip", "at the server", "p99 service"};
 
 	page_style(page, STYLE_DIM);
-	page_left(page, name_columns(hosts), "host");
+	page_left(page, name_columns(hosts), "%s", hosts->kind);
 	page_right(page, COUNT_COLUMNS, "requests");
 	for (unsigned int i = 0; i < time_columns(page, hosts); i++)
 		page_right(page, TIME_COLUMNS, "%s", titles[i + !hosts->joined]);
@@ -441,11 +437,11 @@ static void print_row(const struct page *page, const struct hosts *hosts,
 	char text[SHORT_TEXT], said[REPORT_HOST_TEXT];
 
 	page_style(page, is_old(row) ? STYLE_HOT : STYLE_PLAIN);
-	if (text_columns(row->host) > name_columns(hosts)) {
-		page_wrap(page, 0, "%s", row->host);
+	if (text_columns(row->name) > name_columns(hosts)) {
+		page_wrap(page, 0, "%s", row->name);
 		page_left(page, name_columns(hosts), "%s", "");
 	} else {
-		page_left(page, name_columns(hosts), "%s", row->host);
+		page_left(page, name_columns(hosts), "%s", row->name);
 	}
 	page_style(page, STYLE_PLAIN);
 	page_right(page, COUNT_COLUMNS, "%s", page_count(row->exchanges, text));
@@ -466,7 +462,8 @@ static void print_total(const struct page *page, const struct hosts *hosts)
 		exchanges += hosts->rows[i].exchanges;
 		lost += hosts->rows[i].lost;
 	}
-	page_left(page, name_columns(hosts), "all hosts");
+	snprintf(text, sizeof(text), "all %s", hosts->plural);
+	page_left(page, name_columns(hosts), "%s", text);
 	page_right(page, COUNT_COLUMNS, "%s", page_count(exchanges, text));
 	page_left(page, GAP, "%s", "");
 	items = items_begin(page, "", 0);
@@ -510,13 +507,14 @@ int report_list_hosts(const struct run *run, size_t *ret_count, struct report_ho
 		const struct host_row *row = &hosts->rows[i];
 
 		list[i] = (struct report_host){
-			.name = row->host,
 			.requests = row->exchanges,
 			.timed = has_times(row),
 			.joined = has_times(row) && hosts->joined && row->joined,
 			.at_server_ns = residence_of(row),
 			.service_p99_ns = histogram_quantile(&row->service, 0.99),
 		};
+		strcpy(list[i].name, row->name);
+		strcpy(list[i].kind, hosts->kind);
 		if (list[i].joined)
 			list[i].round_trip_ns = mean_of(hosts, row);
 		describe(hosts, row, sizeof(list[i].text), list[i].text);

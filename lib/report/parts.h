@@ -99,6 +99,7 @@ void report_listeners(const struct page *page, const struct run_service *service
 struct report_upstream {
 	const struct run_service *service;
 	char name[SHORT_TEXT];
+	char on[72];	   /* " on web-2"; "": on the front's host */
 	double calls;	   /* per request of the front */
 	double call_ns;	   /* the mean of a call, until its response begins */
 	double wait_ns;	   /* per request of the front */
@@ -131,7 +132,7 @@ struct report_verdict {
 	char text[768];
 	/* The part with most of the mean time at a service, and its share; NULL: not known. */
 	const char *part;
-	char upstream[64]; /* that takes most of this part; "": none */
+	char upstream[SHORT_TEXT + 96]; /* that takes most of this part; "": none */
 	double percent;
 	double total_ns;
 };
@@ -143,19 +144,39 @@ struct report_verdict {
 bool report_verdict(const struct run *run, const struct run_service *service,
 		    struct report_verdict *ret_verdict);
 /*
- * hosts.c: which host of several is the slow one, or why that is not known. False: their services
- * cannot be compared, or one saw all requests of the driver.
+ * hosts.c: which host of several, or pod or container, is the slow one, or why that is not known. False: their
+ * services cannot be compared, or one saw all requests of the driver.
  */
 bool report_hosts_verdict(const struct run *run, struct report_verdict *ret_verdict);
-/* hosts.c: a row for each host that is compared, at most @most, and their total. */
+/* hosts.c: a row for each of these, at most @most, and their total. */
 void report_hosts(const struct page *page, const struct run *run, size_t most);
-/* hosts.c: the ports of the services in these rows; none if there are no such rows. */
+
 struct report_ports {
 	uint16_t list[RUN_ROWS_MAX];
 	size_t count;
 };
 
-struct report_ports report_compared_ports(const struct run *run);
+/* compared.c: the services in these rows; no ports if there are no such rows. */
+struct report_compared {
+	struct report_ports ports;
+	bool joined; /* only those of which exchanges were joined */
+	bool of_workload;
+	char workload[RUN_PLACE_NAME]; /* run_place_workload(), then of all */
+};
+
+/* Of a document without a driver: those in several places that have most exchanges. */
+struct report_compared report_common_services(const struct run *run);
+/* Those that the driver's requests went to. */
+struct report_compared report_target_services(const struct run *run);
+/* driven.c: one of both, or none if one service saw all of the driver's requests. */
+struct report_compared report_compared(const struct run *run);
+bool report_is_compared(const struct report_compared *compared, const struct run *run,
+			const struct run_service *service);
+/* Return the joined exchanges of the service's host, pod or container; NULL: none. */
+const struct run_joined_step *report_joined_of(const struct run *run,
+					       const struct run_service *service);
+/* Return whether the driver's requests went to several hosts, pods or containers. */
+bool report_is_spread(const struct run *run);
 /* The ports that the driver was sent to. */
 struct report_ports report_target_ports(const struct run_driver *driver);
 bool report_has_port(const struct report_ports *ports, uint16_t port);

@@ -18,7 +18,7 @@ struct report {
 	const struct run *run;
 	const struct report_options *options;
 	const struct run_service *driven; /* NULL: none, or several */
-	struct report_ports compared;	  /* of hosts, in a table of their own */
+	struct report_compared compared;  /* of hosts, in a table of their own */
 	unsigned int rows;		  /* of the distribution; 0: no room for it */
 	size_t services;		  /* that have a row, of many */
 	bool airy;			  /* blank lines around the distribution */
@@ -238,10 +238,10 @@ static bool is_idle(const struct run_service *service)
 	return !any;
 }
 
-/* Return whether the service is in a row of its host. */
+/* Return whether the service is in a row of its host, pod or container. */
 static bool is_compared(const struct report *report, const struct run_service *service)
 {
-	return service->host && report_has_port(&report->compared, service->port);
+	return report_is_compared(&report->compared, report->run, service);
 }
 
 /* Maximum of named services; those with known processes come first. */
@@ -474,7 +474,7 @@ int report_text(const struct run *run, const struct report_options *options, FIL
 		.options = options,
 		.driven = report_driven_service(run),
 		.services = SIZE_MAX,
-		.compared = report_compared_ports(run),
+		.compared = report_compared(run),
 	};
 	__attribute__((cleanup(rendered_done))) struct rendered rendered = {0};
 	int r = render_to_fit(&report, &rendered);

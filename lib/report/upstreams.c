@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "parts.h"
+#include "sojourn/clock.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/text.h"
 
@@ -16,19 +17,26 @@
 /* From this share of the service on, the upstream is the answer. */
 #define MAIN_SHARE 0.5
 
-static bool same_host(const struct run_service *a, const struct run_service *b)
+/* The documents' clocks and periods are compared to within this. */
+#define PERIODS_NS (10 * NSEC_PER_MSEC)
+
+static bool is_of(const struct run_service *service, const struct run_service *front,
+		  const struct run_upstream *row)
 {
-	return a->netns == b->netns && !strcmp(a->host ? a->host : "", b->host ? b->host : "");
+	return service != front && service->port == row->port &&
+	       text_same(service->host, row->host ? row->host : front->host) &&
+	       service->netns == (row->host ? row->netns : front->netns) &&
+	       !strcmp(service->protocol, front->protocol);
 }
 
 static const struct run_service *find_upstream(const struct run *run,
-					       const struct run_service *front, uint16_t port)
+					       const struct run_service *front,
+					       const struct run_upstream *row)
 {
 	for (size_t i = 0; i < run->service_count; i++) {
 		const struct run_service *service = &run->services[i];
 
-		if (service != front && service->port == port && same_host(front, service) &&
-		    !strcmp(service->protocol, front->protocol))
+		if (is_of(service, front, row))
 			return service;
 	}
 	return NULL;
@@ -70,6 +78,20 @@ static double mean_wait(const struct run_service *upstream)
 	       run_stage_mean(upstream, STAGE_SERVICE);
 }
 
+/*
+ * Return whether the upstream's first and last requests were within the time of the front's. Each host has a clock of
+ * its own, so only the length is compared. If it is not known, no other period can be ruled out.
+ */
+static bool same_period(const struct run_service *front, const struct run_service *upstream)
+{
+	uint64_t own = front->last_message_ns - front->first_message_ns;
+	uint64_t other = upstream->last_message_ns - upstream->first_message_ns;
+
+	return !upstream->exchanges ||
+	       (front->first_message_ns && upstream->first_message_ns &&
+		(double)other <= (double)own * (1 + NEGLIGIBLE) + (double)PERIODS_NS);
+}
+
 /* Write why the upstream's time cannot be compared with the front's; "": it can. */
 static void write_unknown(const struct run_service *front, const struct run_upstream *row,
 			  struct report_upstream *upstream)
@@ -79,7 +101,11 @@ static void write_unknown(const struct run_service *front, const struct run_upst
 	char count[SHORT_TEXT], total[SHORT_TEXT], *text = upstream->unknown;
 	size_t size = sizeof(upstream->unknown);
 
-	if ((double)row->others > NEGLIGIBLE * (double)all)
+	if (row->reason)
+		snprintf(text, size, "%s", row->reason);
+	else if (row->host && !same_period(front, service))
+		snprintf(text, size, "the documents of the two hosts are not of one period");
+	else if ((double)row->others > NEGLIGIBLE * (double)all)
 		snprintf(text, size, "%s of %s connections to it are of others",
 			 page_count(row->others, count), page_count(all, total));
 	else if (row->serves_too.known)
@@ -104,6 +130,8 @@ static void judge(const struct run_service *front, const struct run_upstream *ro
 	double service_ns = (double)front->stages[STAGE_SERVICE].histogram.sum;
 
 	report_server_name(upstream->service, upstream->name);
+	if (row->host)
+		snprintf(upstream->on, sizeof(upstream->on), " on %.63s", row->host);
 	upstream->calls = (double)upstream->service->exchanges / (double)front->exchanges;
 	upstream->at_most = upstream->calls > ONE_CALL;
 	upstream->call_ns = mean_wait(upstream->service);
@@ -124,7 +152,7 @@ static size_t judge_all(const struct run *run, const struct run_service *front,
 		struct report_upstream *upstream = &ret_upstreams[count];
 
 		*upstream = (struct report_upstream){
-			.service = find_upstream(run, front, front->upstreams[i].port)};
+			.service = find_upstream(run, front, &front->upstreams[i])};
 		if (!upstream->service ||
 		    (!upstream->service->exchanges && !given_up(front, upstream->service)))
 			continue;
@@ -164,10 +192,27 @@ static void print_wait(FILE *file, const struct report_upstream *upstream)
 {
 	char share[SHORT_TEXT], call[SHORT_TEXT];
 
-	fprintf(file, "%s (port %u) for %s%s of its service: %.2f calls of %s per request",
-		upstream->name, upstream->service->port, upstream->at_most ? "at most " : "",
+	fprintf(file, "%s%s (port %u) for %s%s of its service: %.2f calls of %s per request",
+		upstream->name, upstream->on, upstream->service->port,
+		upstream->at_most ? "at most " : "",
 		page_share(100 * (upstream->share > 1 ? 1 : upstream->share), share),
 		upstream->calls, page_time(upstream->call_ns, call));
+}
+
+/* Print the rest, which no upstream holds. On the way to another host it is at least one round trip of TCP's. */
+static void print_rest(FILE *file, const struct run_service *front,
+		       const struct report_upstream *upstreams, size_t count, double own_ns)
+{
+	char own[SHORT_TEXT], least[SHORT_TEXT];
+
+	fprintf(file, ". %s are its own%s", page_time(own_ns, own),
+		front->calls ? ", the network's, or of calls that are not observed"
+			     : " and the network's");
+	for (size_t i = 0; i < count; i++)
+		if (*upstreams[i].on && upstreams[i].service->min_rtt_ns.known)
+			fprintf(file, "; a round trip of TCP's to%s takes %s at least",
+				upstreams[i].on + strlen(" on"),
+				page_time((double)upstreams[i].service->min_rtt_ns.value, least));
 }
 
 /* Print all upstreams, @count of them, those that take most first. */
@@ -175,7 +220,7 @@ static void print_upstreams(FILE *file, const struct run_service *front,
 			    struct report_upstream *upstreams, size_t count)
 {
 	double own_ns = run_stage_mean(front, STAGE_SERVICE), sum = 0;
-	char name[SHORT_TEXT], own[SHORT_TEXT];
+	char name[SHORT_TEXT];
 	bool at_most = false;
 	size_t known = 0;
 
@@ -194,16 +239,14 @@ static void print_upstreams(FILE *file, const struct run_service *front,
 		at_most |= upstreams[i].at_most;
 	}
 	if (known == count && sum <= 1 && !at_most)
-		fprintf(file, ". %s are its own%s", page_time(own_ns, own),
-			front->calls ? ", the network's, or of calls that are not observed"
-				     : " and the network's");
+		print_rest(file, front, upstreams, count, own_ns);
 	else if (known == count && sum > EXCESS)
 		fputs(". Together these are more than its service, so some calls overlap", file);
 	for (size_t i = 0; i < count; i++)
 		if (*upstreams[i].unknown)
 			fprintf(file,
-				"%s%s calls %s (port %u), and how long it waits is not known: %s",
-				known++ ? ". " : "", name, upstreams[i].name,
+				"%s%s calls %s%s (port %u), and how long it waits is not known: %s",
+				known++ ? ". " : "", name, upstreams[i].name, upstreams[i].on,
 				upstreams[i].service->port, upstreams[i].unknown);
 }
 
@@ -220,9 +263,12 @@ bool report_upstreams_text(const struct run *run, const struct run_service *fron
 		print_upstreams(file, front, upstreams, count);
 	if (front->calls)
 		fprintf(file,
-			"%sits processes have connections to %s. These are not observed, and the "
+			"%sits processes have connections to %s. These are not observed%s, and the "
 			"wait for them is in its service",
-			count ? "; " : "", front->calls);
+			count ? "; " : "", front->calls,
+			front->host && front->called_count
+				? ", or under other addresses (translated between the hosts)"
+				: "");
 	fclose(file);
 	ret_text[size - 1] = '\0';
 	text_make_utf8(ret_text); /* its end may have been cut */

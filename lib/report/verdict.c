@@ -8,6 +8,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/report.h"
 #include "sojourn/run_sum.h"
+#include "sojourn/text.h"
 
 /* Places where time is spent. */
 enum cause {
@@ -242,13 +243,21 @@ static uint64_t range_length(const struct range *range)
  * Return whether the server read the slowest requests all at once, although they came one after the other: it was not
  * too busy, but paused. Write how long they took to be read and waited at most.
  */
+static bool are_of_several_hosts(const struct run_joined *joined)
+{
+	for (size_t i = 1; i < joined->host_count; i++)
+		if (!text_same(joined->hosts[i].name, joined->hosts[0].name))
+			return true;
+	return false;
+}
+
 static bool is_pause(const struct run_joined *joined, uint64_t *ret_read_ns, uint64_t *ret_wait_ns)
 {
 	struct range arrived = {0}, read = {0};
 	uint64_t least_ns = UINT64_MAX, most_ns = 0;
 
 	/* The clocks of several hosts differ. */
-	if (!joined || joined->slowest_count < FEWEST_SLOW || joined->host_count)
+	if (!joined || joined->slowest_count < FEWEST_SLOW || are_of_several_hosts(joined))
 		return false;
 	for (size_t i = 0; i < FEWEST_SLOW; i++) {
 		const struct run_exchange *exchange = &joined->slowest[i];
@@ -304,7 +313,8 @@ static void advise(const struct run *run, const struct run_service *service, enu
 			 rules[cause].names_server ? " " : "", rules[cause].help);
 	if (!may_wait(cause) || !report_main_upstream(run, service, &upstream))
 		return;
-	snprintf(called, sizeof(called), "%s (port %u)", upstream.name, upstream.service->port);
+	snprintf(called, sizeof(called), "%s%s (port %u)", upstream.name, upstream.on,
+		 upstream.service->port);
 	if (*upstream.unknown) {
 		snprintf(ret_text, size, "%s takes this long, or waits for %s%s%s", name, called,
 			 service->calls ? " or others, such as " : "",

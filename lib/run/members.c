@@ -196,7 +196,17 @@ static const struct run_member ports_table[] = {
 };
 static const struct run_members ports_members = MEMBERS(struct run_ports, ports);
 
+static const struct run_member call_table[] = {
+	TEXT(struct run_call, towards),
+	{MEMBER(struct run_call, U64, connections)},
+	NUMBER(struct run_call, serves_too),
+};
+static const struct run_members call_members = MEMBERS(struct run_call, call);
+
 static const struct run_member upstream_table[] = {
+	{MEMBER(struct run_upstream, STRING, host), .sparse = true, .optional = true},
+	{MEMBER(struct run_upstream, STRING, reason), .sparse = true, .optional = true},
+	{MEMBER(struct run_upstream, U32, netns), .optional = true},
 	{MEMBER(struct run_upstream, U16, port)},
 	{MEMBER(struct run_upstream, U64, connections)},
 	{MEMBER(struct run_upstream, U64, others)},
@@ -263,6 +273,10 @@ static const struct run_member service_table[] = {
 	{MEMBER(struct run_service, LIST, upstreams), .members = &upstream_members,
 	 .count_offset = offsetof(struct run_service, upstream_count),
 	 .limit = MAX_SERVICES, .sparse = true},
+	{MEMBER(struct run_service, LIST, called), .members = &call_members,
+	 .count_offset = offsetof(struct run_service, called_count),
+	 .limit = MAX_SERVICES, .sparse = true},
+	NUMBER(struct run_service, older_connections),
 	{MEMBER(struct run_service, STRING, calls), .sparse = true, .optional = true},
 	{MEMBER(struct run_service, SAMPLES, samples), .optional = true},
 	{MEMBER(struct run_service, SERIES, series), .optional = true},
@@ -478,6 +492,7 @@ static const struct run_members tail_members = MEMBERS(struct run_tail, tail);
 
 static const struct run_member joined_step_table[] = {
 	STRING(struct run_joined_step, name),
+	{MEMBER(struct run_joined_step, STRING, place), .optional = true},
 	{MEMBER(struct run_joined_step, U64, count)},
 	{MEMBER(struct run_joined_step, OBJECT, sum), .members = &parts_members},
 };

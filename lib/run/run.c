@@ -157,6 +157,52 @@ const char *run_place_name(const struct run_place *place, char buffer[static RUN
 	return buffer;
 }
 
+/* Cut the last "-part" if it has @least to @most characters, all of @allowed. Return whether it had. */
+static bool cut_part(char *text, const char *allowed, size_t least, size_t most)
+{
+	char *part = strrchr(text, '-');
+	size_t length = part ? strlen(part + 1) : 0;
+
+	if (!length || part == text || part[-1] == '/' || length < least || length > most ||
+	    strspn(part + 1, allowed) != length)
+		return false;
+	*part = '\0';
+	return true;
+}
+
+const char *run_place_workload(const struct run_place *place, char buffer[static RUN_PLACE_NAME])
+{
+	static const char digits[] = "0123456789", random[] = "bcdfghjklmnpqrstvwxz2456789";
+
+	if (place->pod[0])
+		snprintf(buffer, RUN_PLACE_NAME, "%s/%s", place->pod_namespace, place->pod);
+	else if (place->container[0] && !place->pod_uid[0])
+		snprintf(buffer, RUN_PLACE_NAME, "%s", place->container);
+	else
+		snprintf(buffer, RUN_PLACE_NAME, "%s",
+			 place->pod_uid[0]	  ? "a pod"
+			 : place->container_id[0] ? "a container"
+						  : "");
+	if (!place->pod[0] || !cut_part(buffer, random, 5, 5))
+		cut_part(buffer, digits, 1, 9);
+	else
+		cut_part(buffer, random, 6, 10); /* of the ReplicaSet */
+	return buffer;
+}
+
+const char *run_host_of(const struct run *run, const struct run_service *service)
+{
+	return service->host ? service->host : run->host;
+}
+
+bool run_same_instance(const struct run_service *a, const struct run_service *b)
+{
+	char place[RUN_PLACE_NAME], other[RUN_PLACE_NAME];
+
+	return text_same(a->host, b->host) &&
+	       !strcmp(run_place_name(&a->place, place), run_place_name(&b->place, other));
+}
+
 /* ---- subtract and add ---- */
 
 bool run_same_port(const struct run_service *a, const struct run_service *b)

@@ -715,18 +715,14 @@ void loader_owners(const struct loader *loader,
 		visit(context, &key);
 }
 
-void loader_fronts(const struct loader *loader,
-		   void (*visit)(void *context, const struct owner_key *front,
-				 uint64_t connections),
-		   void *context)
+void loader_fronts(const struct loader *loader, kernel_count_visit *visit, void *context)
 {
-	int fd = bpf_map__fd(loader->skel->maps.fronts);
-	struct owner_key key, *previous = NULL;
-	uint64_t connections;
+	kernel_map_counts(loader->skel->maps.fronts, visit, context);
+}
 
-	for (; !bpf_map_get_next_key(fd, previous, &key); previous = &key)
-		if (!bpf_map_lookup_elem(fd, &key, &connections))
-			visit(context, &key, connections);
+void loader_calls(const struct loader *loader, kernel_count_visit *visit, void *context)
+{
+	kernel_map_counts(loader->skel->maps.calls, visit, context);
 }
 
 int loader_ring_fd(const struct loader *loader)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "maps.h"
 #include "plan.h"
 #include "sojourn/cleanup.h"
 #include "wire/config.h"
@@ -214,13 +215,15 @@ void loader_owners(const struct loader *loader,
 		   void (*visit)(void *context, const struct owner_key *owner), void *context);
 
 /*
- * Call @visit for every process that has opened connections to a service, with their number. front->service is the
- * service connected to.
+ * Call @visit for every process that has opened connections to a service, with their number. The key is a struct
+ * owner_key; its .service is the service connected to.
  */
-void loader_fronts(const struct loader *loader,
-		   void (*visit)(void *context, const struct owner_key *front,
-				 uint64_t connections),
-		   void *context);
+void loader_fronts(const struct loader *loader, kernel_count_visit *visit, void *context);
+/*
+ * Call @visit for every place to which processes that serve have opened connections, with their number. The key is a
+ * struct call_key.
+ */
+void loader_calls(const struct loader *loader, kernel_count_visit *visit, void *context);
 
 /* The ring of sampled exchanges (wire/event.h), and the threshold below which they are sampled. */
 int loader_ring_fd(const struct loader *loader);

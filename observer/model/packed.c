@@ -106,6 +106,8 @@ static void drop_pointers(struct run_service *service)
 	service->processes = NULL;
 	service->upstreams = NULL;
 	service->listener_count = service->process_count = service->upstream_count = 0;
+	service->called = NULL;
+	service->called_count = 0;
 	service->samples = NULL;
 	service->series = NULL;
 	service->place = (struct run_place){};

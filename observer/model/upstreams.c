@@ -17,37 +17,11 @@
 #include "sojourn/array.h"
 #include "sojourn/clock.h"
 #include "sojourn/run_sum.h"
+#include "upstreams_parts.h"
 
-/* Connections to a service that belong to a process. */
-struct front {
-	struct owner_key key; /* .service: the service connected to */
-	uint64_t connections;
-	struct run_service *service; /* see struct reading */
-};
-
-struct fronts {
-	struct front *list;
-	size_t count;
-	bool short_of_memory;
-};
-
-/* Connections to a port that are older than the period. */
-struct older {
-	uint16_t port;
-	uint32_t pid; /* 0: not known, or not of this host */
-	uint64_t connections;
-};
-
-struct upstreams {
-	struct fronts before;
-	uint32_t netns; /* the namespace that was looked at */
-	struct older *older;
-	size_t older_count;
-	bool looked;
-};
-
-static void add_front(void *context, const struct owner_key *key, uint64_t connections)
+static void add_front(void *context, const void *front, uint64_t connections)
 {
+	const struct owner_key *key = front;
 	struct fronts *fronts = context;
 
 	if (ARRAY_GROW(fronts->list, fronts->count))
@@ -67,6 +41,8 @@ int upstreams_new(const struct loader *loader, struct upstreams **ret_upstreams)
 	CLEANUP(cleanup_upstreams_free) struct upstreams *upstreams = calloc(1, sizeof(*upstreams));
 	int r = upstreams ? read_fronts(loader, &upstreams->before) : -ENOMEM;
 
+	if (!r)
+		r = upstreams_read_called(loader, &upstreams->called_before);
 	if (r < 0)
 		return r;
 	*ret_upstreams = TAKE_PTR(upstreams);
@@ -78,6 +54,8 @@ void upstreams_free(struct upstreams *upstreams)
 	if (!upstreams)
 		return;
 	free(upstreams->before.list);
+	free(upstreams->called_before.list);
+	free(upstreams->far_before.list);
 	free(upstreams->older);
 	free(upstreams);
 }
@@ -207,7 +185,7 @@ int upstreams_begin(struct upstreams *upstreams, const struct run *base)
 	struct search search = {.run = base};
 	int fd, r = netns_open(NULL, &fd, &search.netns);
 
-	if (!r && base->service_count > 1)
+	if (!r && base->service_count)
 		r = sockets_tcp(sockets_source(), SOCKET_BIT(SOCKET_ESTABLISHED), SOCKET_PLAIN,
 				visit, &search);
 	if (!r)
@@ -215,41 +193,15 @@ int upstreams_begin(struct upstreams *upstreams, const struct run *base)
 	if (!r)
 		r = count_older(upstreams, &search);
 	free(search.ends);
+	/* Without these the front's connections are fewer than the upstream's, and their part is not known. */
+	if (!r && base->service_count)
+		(void)upstreams_find_far(&upstreams->far_before);
 	upstreams->netns = search.netns;
 	upstreams->looked = !r;
 	return r;
 }
 
 /* ---- a period's end ---- */
-
-/* A service of the document, by the number that the kernel side has given it. */
-struct place {
-	uint32_t number;
-	struct run_service *service;
-};
-
-/* Connections of a process to a service. */
-struct call {
-	struct run_service *upstream;
-	uint32_t pid;
-	uint64_t connections;
-};
-
-/*
- * One process may have hundreds of services, and connections to all of them. So no list is searched for a pair of
- * services. All services here are TCP services of the namespace that was looked at.
- */
-struct reading {
-	const struct upstreams *upstreams;
-	struct run *run;
-	struct place *places; /* sorted by number */
-	size_t place_count;
-	struct run_service **by_port; /* NULL: no service has the port */
-	struct fronts now;
-	struct fronts owners; /* of all services, by process; .connections is not used */
-	struct call *calls;   /* by upstream */
-	size_t call_count;
-};
 
 #define PORTS 65536
 
@@ -258,11 +210,6 @@ static int compare_places(const void *a, const void *b)
 	const struct place *x = a, *y = b;
 
 	return x->number < y->number ? -1 : x->number > y->number;
-}
-
-static bool is_looked_at(const struct reading *reading, const struct run_service *service)
-{
-	return service->netns == reading->upstreams->netns && !strcmp(service->protocol, "tcp");
 }
 
 /* Note where each service is. Those of @keys with a port are the document's, in its order. */
@@ -282,7 +229,7 @@ static int open_places(const struct loader *loader, const struct service_key *ke
 		if (!keys[i].port)
 			continue;
 		at++;
-		if (!is_looked_at(reading, service))
+		if (!upstreams_is_looked_at(reading, service))
 			continue;
 		reading->places[reading->place_count++] =
 			(struct place){loader_service_number(loader, (uint32_t)i), service};
@@ -310,33 +257,6 @@ static void add_owner(void *context, const struct owner_key *owner)
 	add_front(context, owner, 0);
 }
 
-static int compare_processes(const void *a, const void *b)
-{
-	const struct front *x = a, *y = b;
-
-	return x->key.pid < y->key.pid ? -1 : x->key.pid > y->key.pid;
-}
-
-/* Return the first of the services that @pid owns, in reading->owners; NULL: none. */
-static const struct front *first_owned(const struct reading *reading, uint32_t pid)
-{
-	const struct front wanted = {.key.pid = pid}, *list = reading->owners.list;
-	const struct front *found = reading->owners.count
-					    ? bsearch(&wanted, list, reading->owners.count,
-						      sizeof(*list), compare_processes)
-					    : NULL;
-
-	while (found && found > list && found[-1].key.pid == pid)
-		found--;
-	return found;
-}
-
-static bool is_owned(const struct reading *reading, const struct front *owned, uint32_t pid)
-{
-	return owned && owned < reading->owners.list + reading->owners.count &&
-	       owned->key.pid == pid;
-}
-
 /* The calls of one upstream follow each other, so its row is the front's last one. */
 static int add_row(struct run_service *front, uint16_t port, uint64_t connections)
 {
@@ -357,8 +277,8 @@ static int add_rows_of(const struct reading *reading, const struct call *call)
 {
 	int r = 0;
 
-	for (const struct front *owned = first_owned(reading, call->pid);
-	     !r && is_owned(reading, owned, call->pid); owned++) {
+	for (const struct front *owned = upstreams_first_owned(reading, call->pid);
+	     !r && upstreams_is_owned(reading, owned, call->pid); owned++) {
 		struct run_service *front = owned->service;
 
 		if (front && front != call->upstream && front->exchanges)
@@ -439,29 +359,6 @@ static uint64_t *count_connections(const struct reading *reading)
 	return counts;
 }
 
-/* Find two other services with requests that the front's processes serve, too. NULL: there are no more. */
-static void find_served_too(const struct reading *reading, const struct run_service *front,
-			    const struct run_service *ret_others[2])
-{
-	const struct front *owner = reading->owners.list;
-	size_t count = 0;
-
-	ret_others[0] = ret_others[1] = NULL;
-	for (size_t i = 0; i < reading->owners.count && count < 2; i++, owner++) {
-		uint32_t pid = owner->key.pid;
-
-		if (owner->service != front)
-			continue;
-		for (const struct front *owned = first_owned(reading, pid);
-		     count < 2 && is_owned(reading, owned, pid); owned++) {
-			const struct run_service *other = owned->service;
-
-			if (other && other != front && other != ret_others[0] && other->exchanges)
-				ret_others[count++] = other;
-		}
-	}
-}
-
 /*
  * Complete the front's rows. If its processes serve the requests of another service, too, which of both the calls
  * are for is not known.
@@ -471,7 +368,7 @@ static void complete_rows(const struct reading *reading, const uint64_t *connect
 {
 	const struct run_service *others[2];
 
-	find_served_too(reading, front, others);
+	upstreams_served_too(reading, front, others);
 	for (size_t i = 0; i < front->upstream_count; i++) {
 		struct run_upstream *row = &front->upstreams[i];
 		const struct run_service *upstream = reading->by_port[row->port];
@@ -498,14 +395,16 @@ static int complete_all(const struct reading *reading)
 /* ---- upstreams that are not observed ---- */
 
 /* Shorter service needs no explanation. */
-#define SLOW_NS (1.0 * NSEC_PER_MSEC)
+#define SLOW_NS	    (1.0 * NSEC_PER_MSEC)
+#define CALLS_NAMED 3
+
 /* Of a service with more processes, these show what the others do, too. */
 #define PROCESSES_MOST 64
-#define CALLS_NAMED    3
 
 static bool is_slow(const struct reading *reading, const struct run_service *service)
 {
-	return is_looked_at(reading, service) && run_stage_mean(service, STAGE_SERVICE) >= SLOW_NS;
+	return upstreams_is_looked_at(reading, service) &&
+	       run_stage_mean(service, STAGE_SERVICE) >= SLOW_NS;
 }
 
 /* Name the destinations of the sockets that have owners, each once, without services that are observed. */
@@ -583,13 +482,15 @@ static int read_all(struct reading *reading, const struct loader *loader)
 	loader_owners(loader, add_owner, &reading->owners);
 	if (reading->owners.count)
 		qsort(reading->owners.list, reading->owners.count, sizeof(*reading->owners.list),
-		      compare_processes);
+		      upstreams_compare_processes);
 	find_services(reading, &reading->now);
 	find_services(reading, &reading->owners);
 	if (!r)
 		r = add_rows(reading);
 	if (!r)
 		r = complete_all(reading);
+	if (!r)
+		r = upstreams_name_places(reading, loader);
 	return r ? r : name_all_calls(reading);
 }
 

@@ -128,6 +128,18 @@ class Netns:
         return Process(argv, netns=self, **options)
 
 
+class Host(Netns):
+    """A network namespace whose processes have a host name of their own."""
+
+    def __init__(self, name, address):
+        super().__init__(name)
+        self.host = name
+        self.address = address
+
+    def prefix(self):
+        return [*super().prefix(), "unshare", "--uts", "sh", "-c", f'hostname {self.host} && exec "$@"', "sh"]
+
+
 def veth(left, right, addresses=("10.200.0.1/30", "10.200.0.2/30"), name="veth0"):
     """Join two namespaces by a veth pair with the same name at both ends; addresses may be IPv6. The pair goes
     when either namespace goes."""

@@ -11,21 +11,9 @@ import pytest
 
 from support import documents
 from support.nats import Agent, NatsServer
-from support.net import Netns, free_port
+from support.net import Host, Netns, free_port
 from support.process import Process, run, wait_until
 from support.programs import DRIVER, OBSERVER, Lab, Nginx, Observer
-
-
-class Host(Netns):
-    """A network namespace whose processes have a host name of their own."""
-
-    def __init__(self, name, address):
-        super().__init__(name)
-        self.host = name
-        self.address = address
-
-    def prefix(self):
-        return [*super().prefix(), "unshare", "--uts", "sh", "-c", f'hostname {self.host} && exec "$@"', "sh"]
 
 
 @pytest.fixture(scope="module")

@@ -24,10 +24,10 @@ WAITS = re.compile(r"(?:waits| and) for (\S+) \(port (\d+)\) for (?:at most )?([
 class Front(Nginx):
     """nginx with a line in its log for each request. `places` are {name: what it does}, `groups` {name: servers}."""
 
-    def __init__(self, places, port=None, **groups):
+    def __init__(self, places, port=None, host=None, **groups):
         pools = "".join(f"upstream {name} {{ {servers} }}" for name, servers in groups.items())
         inside = "".join(f"location /{name} {{ {what} }}" for name, what in places.items())
-        super().__init__(port=port, http_block=LOG + pools + "limit_req_zone $binary_remote_addr zone=slow:1m rate=100r/s;",
+        super().__init__(port=port, netns=host, addresses=(host.address if host else "127.0.0.1",), http_block=LOG + pools + "limit_req_zone $binary_remote_addr zone=slow:1m rate=100r/s;",
                          server="access_log {folder}/calls.log calls; " + inside)
 
     def log(self):

@@ -65,6 +65,7 @@ static inline void support_match_joined(const struct run_joined_step *a,
 					const struct run_joined_step *b)
 {
 	assert_string_equal(a->name, b->name);
+	assert_string_equal(a->place, b->place);
 	assert_int_equal(a->count, b->count);
 	assert_memory_equal(&a->sum, &b->sum, sizeof(a->sum));
 }

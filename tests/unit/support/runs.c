@@ -85,11 +85,20 @@ static void fill_upstreams(struct run_service *service, struct sequence *sequenc
 {
 	struct run_upstream *upstream =
 		need(ARRAY_APPEND(service->upstreams, service->upstream_count));
+	struct run_call *called;
 
+	upstream->host = text("server-3");
+	upstream->reason = text("several hosts have its address");
+	upstream->netns = (uint32_t)next(sequence);
 	upstream->port = (uint16_t)next(sequence);
 	upstream->connections = next(sequence);
 	upstream->others = next(sequence);
 	set_number(&upstream->serves_too, sequence);
+	called = need(ARRAY_APPEND(service->called, service->called_count));
+	strcpy(called->towards, "[2001:db8::5]:9000");
+	called->connections = next(sequence);
+	set_number(&called->serves_too, sequence);
+	set_number(&service->older_connections, sequence);
 	service->calls = text("unix:/run/app.sock");
 }
 
@@ -484,9 +493,11 @@ static void fill_joined(struct run_joined *joined, struct sequence *sequence)
 		fill_parts(&joined->tail[i].sum, sequence);
 		fill_exchange(&joined->slowest[i], sequence);
 		joined->steps[i].name = need(strdup(i ? "read" : "create"));
+		joined->steps[i].place = need(strdup("-"));
 		joined->steps[i].count = next(sequence);
 		fill_parts(&joined->steps[i].sum, sequence);
 		joined->hosts[i].name = need(strdup(i ? "b" : "a"));
+		joined->hosts[i].place = need(strdup(i ? "pod shop/web-1" : "container web"));
 		joined->hosts[i].count = next(sequence);
 		fill_parts(&joined->hosts[i].sum, sequence);
 	}

@@ -13,6 +13,7 @@
 #include "unit.h"
 
 #include <stdlib.h>
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "sojourn/array.h"
@@ -181,7 +182,8 @@ static void repeated_keys_are_told_apart(void **state)
 	assert_int_equal(run->joined->sum.network_ns, ALL * 25000);
 }
 
-static void move_to_other_host(struct run *run, uint16_t port)
+/* Give connections below port @port to the second service, whose clock is ahead. */
+static void move_to_other_host(struct run *run, uint16_t port, uint64_t ahead_ns)
 {
 	struct run_samples *all = run->services[0].samples, *other = run->services[1].samples;
 	size_t kept = 0;
@@ -196,7 +198,7 @@ static void move_to_other_host(struct run *run, uint16_t port)
 		moved = run_add_sample(other);
 		assert_non_null(moved);
 		*moved = *sample;
-		moved->arrival_ns += 7000000000000;
+		moved->arrival_ns += ahead_ns;
 	}
 	all->count = kept;
 }
@@ -229,7 +231,7 @@ static void each_host_has_its_clock(void **state)
 	run->services[0].host = strdup("a");
 	run->services[1].host = strdup("b");
 	run->services[1].samples = run_samples_new();
-	move_to_other_host(run, 40000 + CONNECTIONS / 4);
+	move_to_other_host(run, 40000 + CONNECTIONS / 4, 7000000000000);
 	move_to_other_client(run, 40000 + CONNECTIONS / 2);
 	run->driver->part_count = 2;
 	run->driver->parts = calloc(2, sizeof(*run->driver->parts));
@@ -244,6 +246,109 @@ static void each_host_has_its_clock(void **state)
 		run_parts_add(&sum, &run->joined->hosts[i].sum);
 	}
 	assert_memory_equal(&sum, &run->joined->sum, sizeof(sum));
+}
+
+/* On one host, joined exchanges are told apart by pod, and by container beside pods. */
+static void each_pod_has_its_sum(void **state)
+{
+	autorun struct run *run = support_sampled_run();
+	struct run_parts sum = {0};
+
+	(void)state;
+	assert_non_null(ARRAY_APPEND(run->services, run->service_count));
+	strcpy(run->services[0].place.pod, "web-1");
+	strcpy(run->services[0].place.pod_namespace, "shop");
+	strcpy(run->services[1].place.container, "web");
+	run->services[1].samples = run_samples_new();
+	move_to_other_host(run, 40000 + CONNECTIONS / 4, 0);
+	assert_int_equal(join_run(run, 10), 0);
+	assert_int_equal(run->joined->joined, ALL);
+	assert_int_equal(run->joined->host_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_string_equal(run->joined->hosts[i].name, run->host);
+		check_sum(&run->joined->hosts[i].sum);
+		run_parts_add(&sum, &run->joined->hosts[i].sum);
+	}
+	assert_string_equal(run->joined->hosts[0].place, "pod shop/web-1");
+	assert_string_equal(run->joined->hosts[1].place, "container web");
+	assert_int_equal(run->joined->hosts[1].count, CONNECTIONS / 4 * EACH);
+	assert_memory_equal(&sum, &run->joined->sum, sizeof(sum));
+}
+
+/* Give @run, of the hosts "a" and "b", a front on "a" that calls @towards. */
+static struct run_call *call(struct run *run, const char *towards)
+{
+	struct run_call *row = ARRAY_APPEND(run->services[0].called, run->services[0].called_count);
+
+	assert_non_null(row);
+	strcpy(row->towards, towards);
+	row->connections = 7;
+	return row;
+}
+
+/* A service has the address that it is bound to, and those that its clients asked. */
+static void upstreams_of_other_hosts_are_found(void **state)
+{
+	autorun struct run *run = support_observer_run();
+	struct run_service *front, *upstream;
+	struct run_sample *sample;
+
+	(void)state;
+	assert_non_null(ARRAY_APPEND(run->services, run->service_count));
+	front = &run->services[0];
+	upstream = &run->services[1];
+	front->host = strdup("a");
+	upstream->host = strdup("b");
+	strcpy(upstream->protocol, "tcp");
+	strcpy(upstream->address, "0.0.0.0");
+	upstream->port = 9000;
+	upstream->netns = 77;
+	upstream->accepted = 6;
+	upstream->older_connections = (struct run_number){true, 3};
+	upstream->samples = run_samples_new();
+	sample = run_add_sample(upstream->samples);
+	sample->flow.server[2] = htonl(0xffff);
+	sample->flow.server[3] = htonl(0x0a000005);
+	sample->flow.server_port = 9000;
+	call(run, "10.0.0.6:9000");
+	call(run, "10.0.0.5:9000")->serves_too = (struct run_number){true, 443};
+	call(run, "10.0.0.5:9001");
+	front->calls = strdup("unix:/run/x, 10.0.0.5:9000, 10.0.0.5:90001");
+	assert_int_equal(join_run(run, 10), 0);
+	assert_int_equal(front->called_count, 2);
+	assert_string_equal(front->called[0].towards, "10.0.0.6:9000");
+	assert_string_equal(front->called[1].towards, "10.0.0.5:9001");
+	assert_string_equal(front->calls, "unix:/run/x, 10.0.0.5:90001");
+	assert_int_equal(front->upstream_count, 1);
+	assert_string_equal(front->upstreams[0].host, "b");
+	assert_int_equal(front->upstreams[0].netns, 77);
+	assert_int_equal(front->upstreams[0].connections, 7);
+	assert_int_equal(front->upstreams[0].others, 2);
+	assert_int_equal(front->upstreams[0].serves_too.value, 443);
+	assert_null(front->upstreams[0].reason);
+	/* Once more, as if the joined document were read: nothing changes. */
+	assert_int_equal(join_run(run, 10), 0);
+	assert_int_equal(front->upstreams[0].connections, 7);
+}
+
+static void an_address_of_two_hosts_is_not_known(void **state)
+{
+	autorun struct run *run = support_observer_run();
+
+	(void)state;
+	for (size_t i = 1; i < 3; i++) {
+		struct run_service *upstream = ARRAY_APPEND(run->services, run->service_count);
+
+		assert_non_null(upstream);
+		upstream->host = strdup(i == 1 ? "b" : "c");
+		strcpy(upstream->protocol, "tcp");
+		strcpy(upstream->address, "192.168.0.2");
+		upstream->port = 9000;
+	}
+	run->services[0].host = strdup("a");
+	call(run, "192.168.0.2:9000");
+	assert_int_equal(join_run(run, 10), 0);
+	assert_string_equal(run->services[0].upstreams[0].reason, "several hosts have its address");
 }
 
 /* On one connection the server's count is one ahead, so every match would be wrong. */
@@ -374,6 +479,9 @@ int main(void)
 		cmocka_unit_test(nothing_to_join_is_explained),
 		cmocka_unit_test(steps_are_told_apart),
 		cmocka_unit_test(each_host_has_its_clock),
+		cmocka_unit_test(each_pod_has_its_sum),
+		cmocka_unit_test(upstreams_of_other_hosts_are_found),
+		cmocka_unit_test(an_address_of_two_hosts_is_not_known),
 		cmocka_unit_test(samples_keep_their_step),
 	};
 

@@ -221,6 +221,37 @@ static void waits_for_upstreams(void **state)
 	assert_said(exact, "connections to unix:/run/app.sock. These are not observed");
 }
 
+/* The upstream's host has a document of its own, of the same seconds. */
+static void waits_for_upstreams_on_other_hosts(void **state)
+{
+	autorun struct run *run = run_of_calls(100, 8 * NSEC_PER_MSEC);
+	struct run_service *front = &run->services[0], *far = &run->services[1];
+	struct run_upstream *row = front->upstreams;
+
+	(void)state;
+	front->host = strdup("a");
+	far->host = strdup("b");
+	far->netns = 77;
+	row->host = strdup("b");
+	row->netns = 77;
+	front->first_message_ns = 5 * NSEC_PER_SEC;
+	front->last_message_ns = 7 * NSEC_PER_SEC;
+	far->first_message_ns = 90 * NSEC_PER_SEC;
+	far->last_message_ns = 92 * NSEC_PER_SEC - NSEC_PER_MSEC;
+	far->min_rtt_ns = (struct run_number){true, 85 * NSEC_PER_USEC};
+	assert_said(run, " on b (port 9000) for 80 % of its service: 1.00 calls of 8.00 ms per "
+			 "request. 2.00 ms are its own and the network's; a round trip of TCP's to "
+			 "b takes 85.0 µs at least");
+	far->last_message_ns += NSEC_PER_SEC;
+	assert_said(run, "not known: the documents of the two hosts are not of one period");
+	far->last_message_ns -= NSEC_PER_SEC;
+	front->first_message_ns = 0;
+	assert_said(run, "not known: the documents of the two hosts are not of one period");
+	front->first_message_ns = 5 * NSEC_PER_SEC;
+	row->reason = strdup("several hosts have its address");
+	assert_said(run, "not known: several hosts have its address");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +260,7 @@ int main(void)
 		cmocka_unit_test(far_above_the_path),
 		cmocka_unit_test(pauses_within_responses),
 		cmocka_unit_test(waits_for_upstreams),
+		cmocka_unit_test(waits_for_upstreams_on_other_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,12 +8,17 @@
  * - a host without requests compared (idle_ones_are_not_compared)
  * - a largest part looked for where nothing was joined (one_is_idle_beside_joined_ones)
  * - the wait before sending in the mean round trip (a_late_driver_makes_no_host_slow)
+ * - all pods at one port compared, whatever they do (pods_that_do_the_same_are_compared)
+ * - rows by host alone (pods_on_several_hosts, pods_that_do_the_same_are_compared)
+ * - a pod that answered others alone compared with the driver's (the_drivers_pod_is_reported)
  */
 #include "unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "sojourn/array.h"
 #include "sojourn/report.h"
 #include "support/golden.h"
 #include "support/report.h"
@@ -157,6 +162,82 @@ static void one_is_idle_beside_joined_ones(void **state)
 	assert_string_equal(hosts[2].text, "no requests");
 }
 
+/* Add a copy of the first service, in a pod: its server takes @service_ns for each request. */
+static void add_pod(struct run *run, const char *pod, uint64_t service_ns)
+{
+	autorun struct run *other = support_observer_run();
+	struct run_service *service = &other->services[0];
+	struct histogram *times = &service->stages[STAGE_SERVICE].histogram;
+	struct run_service *added = ARRAY_APPEND(run->services, run->service_count);
+
+	assert_non_null(added);
+	service->netns += (uint32_t)run->service_count;
+	snprintf(service->place.pod, sizeof(service->place.pod), "%s", pod);
+	strcpy(service->place.pod_namespace, "shop");
+	*times = (struct histogram){0};
+	for (unsigned int i = 0; i < REQUESTS; i++)
+		histogram_record(times, service_ns);
+	*added = *service;
+	*service = (struct run_service){0};
+}
+
+/* Two replicas and a database, all at one port of one host. */
+static struct run *host_with_pods(const char *host)
+{
+	struct run *run = host_with(host, 9000000);
+
+	strcpy(run->services[0].place.pod, "db-0");
+	strcpy(run->services[0].place.pod_namespace, "shop");
+	add_pod(run, "web-7d9f8b6c5d-x2x4z", 20000);
+	add_pod(run, "web-7d9f8b6c5d-b9k2m", 5000000);
+	return run;
+}
+
+static void pods_that_do_the_same_are_compared(void **state)
+{
+	autorun struct run *run = host_with_pods("node");
+
+	(void)state;
+	support_check_short(run, "hosts-pods", 100);
+}
+
+static void pods_on_several_hosts(void **state)
+{
+	autorun struct run *a = host_with_pods("a"), *b = host_with_pods("b");
+
+	(void)state;
+	strcpy(b->services[1].place.pod, "web-7d9f8b6c5d-zzzzz");
+	assert_int_equal(run_merge(a, b, NULL), 0);
+	support_check_short(a, "hosts-pods-and-hosts", 100);
+}
+
+/* Join all of the driver's requests with the exchanges of one pod. */
+static void join_pods(struct run *run, size_t with)
+{
+	join(run, 0);
+	for (size_t i = 0; i < 2; i++) {
+		struct run_joined_step *row = &run->joined->hosts[i];
+		char place[RUN_PLACE_NAME];
+
+		free(row->name);
+		row->name = strdup(run->host);
+		row->place = strdup(run_place_name(&run->services[1 + i].place, place));
+		row->count = i == with ? REQUESTS : 0;
+	}
+}
+
+static void the_drivers_pod_is_reported(void **state)
+{
+	autorun struct run *run = host_with_pods("node"), *driver = support_driver_run();
+
+	(void)state;
+	assert_int_equal(run_merge(run, driver, NULL), 0);
+	join_pods(run, 0);
+	assert_ptr_equal(report_driven_service(run), &run->services[1]);
+	run->joined->hosts[1].count = REQUESTS;
+	assert_null(report_driven_service(run));
+}
+
 /* Names come from documents of others. */
 static void foreign_names_do_no_harm(void **state)
 {
@@ -178,6 +259,9 @@ int main(void)
 		cmocka_unit_test(idle_ones_are_not_compared),
 		cmocka_unit_test(a_late_driver_makes_no_host_slow),
 		cmocka_unit_test(one_is_idle_beside_joined_ones),
+		cmocka_unit_test(pods_that_do_the_same_are_compared),
+		cmocka_unit_test(pods_on_several_hosts),
+		cmocka_unit_test(the_drivers_pod_is_reported),
 		cmocka_unit_test(foreign_names_do_no_harm),
 	};
 

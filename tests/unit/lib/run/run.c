@@ -252,6 +252,40 @@ static void errors_are_summed(void **state)
 	assert_int_equal(run_driver_errors(&driver), (1ULL << RUN_ERROR_COUNT) - 1);
 }
 
+static void names_say_which_pods_are_alike(void **state)
+{
+	static const struct {
+		const char *pod, *container, *workload;
+	} names[] = {
+		{"web-7d9f8b6c5d-x2x4z", "nginx", "shop/web"}, /* Deployment */
+		{"web-api-6d4cf56db6-8xk2p", "", "shop/web-api"},
+		{"agent-b9k2m", "", "shop/agent"}, /* DaemonSet */
+		{"db-0", "", "shop/db"},	   /* StatefulSet */
+		{"db-12", "", "shop/db"},
+		{"web", "", "shop/web"},
+		{"web-cache-blue", "", "shop/web-cache-blue"},
+		{"-12345", "", "shop/-12345"},
+		{"web-", "", "shop/web-"},
+		{"", "shop-web-2", "shop-web"}, /* Docker Compose */
+		{"", "nginx", "nginx"},
+		{"", "", ""},
+	};
+	char buffer[RUN_PLACE_NAME];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		struct run_place place = {.pod_namespace = "shop"};
+
+		strcpy(place.pod, names[i].pod);
+		strcpy(place.container, names[i].container);
+		assert_string_equal(run_place_workload(&place, buffer), names[i].workload);
+	}
+	assert_string_equal(run_place_workload(&(struct run_place){.pod_uid = "6d0c"}, buffer),
+			    "a pod");
+	assert_string_equal(run_place_workload(&(struct run_place){.container_id = "3f"}, buffer),
+			    "a container");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +299,7 @@ int main(void)
 		cmocka_unit_test(subtract_programs_by_name),
 		cmocka_unit_test(routes_are_subtracted_and_added_one_by_one),
 		cmocka_unit_test(errors_are_summed),
+		cmocka_unit_test(names_say_which_pods_are_alike),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
