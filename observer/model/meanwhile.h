@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is done between the steps of long work in the same thread. A reading of many services takes long, and a health check
+ * A task between the steps of long work in the same thread. A reading of many services takes long, and a health check
  * may not wait for it.
  */
 #ifndef OBSERVER_MODEL_MEANWHILE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the messages of a fleet: lines from a coordinator or a member, in pieces of any length, with a plan, its
- * files, the steps of a sweep, parts of documents, and an observer's targets. Also as a payload of NATS and as a record that
- * a server stores. Messages are the same however they are cut, and a document is the same when it is sent again.
+ * Any bytes as the messages of a fleet: lines of a coordinator or a member, in pieces of any length. They have plans, files,
+ * steps of a sweep, parts of documents, and an observer's targets. The bytes are also a payload of NATS and a stored record.
+ * Messages are the same however they are cut, and a document is the same when it is sent again.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -334,7 +334,7 @@ static int begin_document(struct sink_http *sink, const struct client *first)
 }
 
 /*
- * Make a reply, go on with the document that clients wait for, or look at what is running out. A run() makes one step, so
+ * Make a reply, continue the document that clients wait for, or look at what is running out. A run() makes one step, so
  * that other requests are answered in between.
  */
 static void make_documents(struct sink_http *sink)
@@ -625,8 +625,8 @@ static int renew_daemon(struct sink_http *sink)
 }
 
 /*
- * Answer while a reading is taken. What needs a reading, or what it changes, waits until run(): documents, phases, clients,
- * a first look.
+ * Answer while a reading is taken. Requests that need a reading wait until run(), and so do those for what it changes:
+ * documents, phases, clients, a first look.
  */
 static void answer_meanwhile(void *context)
 {

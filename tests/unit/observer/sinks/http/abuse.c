@@ -398,7 +398,7 @@ static void test_health_beside_the_document_of_a_phase(void **state)
 	health_beside("POST /v1/phases/1/end HTTP/1.1\r\nHost: localhost\r\n\r\n");
 }
 
-/* Whatever takes a reading, a health check is answered before the reading ends. */
+/* A health check is answered before a reading ends, for all requests that take one. */
 static void test_health_within_a_reading(void **state)
 {
 	static const char *const requests[][2] = {
