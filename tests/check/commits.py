@@ -22,12 +22,12 @@ accept adapt add align allow announce answer apply ask assert attach attack avoi
 check choose clean clear close collect combine compare compile compute convert copy correct count cover cut deal declare decode
 define delete deprecate derive describe detach detect disable distinguish divide document drain draw drop empty enable encode
 end enforce enter exclude expect explain export expose extend extract factor fail fetch fill filter find finish fit fix flush
-fold follow forbid format forward free gather generate give group guard handle harden hash hide hold honour ignore implement
+fold follow forbid format forward free fuzz gather generate give group guard handle harden hash hide hold honour ignore implement
 import improve include increase infer initialise inline insert install introduce invert isolate join judge keep kill know label lay
 leave let lift limit link list load lock log look lower make map mark match measure mend merge migrate mirror mock mount move
 name narrow note notify observe omit open optimise order pad parse pass pause permit pick pin place poll prefer prepare prevent
 print probe prove provide publish pull push put query quote raise randomise read rebuild record recover reduce refactor refer
-refuse register rehearse reject relax release rely remember remove rename render renew reorder repair replace replay report request
+refuse register rehearse reject relax release rely remember remove rename render renew reorder repair repeat replace replay report request
 require reserve reset reshape resize resolve respect restore restrict resume retry return reuse revert reword rewrite rotate
 round route run sample satisfy save say scale scan schedule search select send separate serve set settle share shorten show shrink
 silence simplify size skip sleep sort specify split start state stop store stream strip substitute suggest sum support survive
