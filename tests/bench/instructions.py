@@ -1,0 +1,106 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The instructions that observing adds to an exchange, in an emulated machine that counts them (tools/vm --count).
+
+The load is pingpong.c: one thread with both ends of a loopback connection. Each mode is an observer with its choice of
+hooks. "floor" is the same programs with the port taken out of their filter: mostly the kernel's own code that enters
+and leaves them. Kernels and hooks can be compared without the noise of a machine. Instructions are no times:
+caches, indirect branches and mitigations are not in them.
+
+The figures are medians of batches of 100 exchanges. The modes of one kernel run in one machine. The kernel's run
+statistics are on (--cost), so each run has two reads of the clock more.
+"""
+import argparse
+import base64
+import re
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from common import bounded
+
+from support import BUILD, ROOT
+
+PORT = 9000  # of the first mode; each has its own, as the last one's is in TIME_WAIT
+BATCHES = 4096  # as in pingpong.c
+MODES = {
+    "not observed": None,
+    "default, floor": ["--floor"],
+    "default": [],
+    "fexit, floor": ["--floor", "--prefer", "{read}", "--prefer", "{sent}"],
+    "fexit": ["--prefer", "{read}", "--prefer", "{sent}"],
+}
+# Seconds pass at once while nothing runs.
+SCRIPT = """
+one() {{
+	name=$1; port=$2; shift 2
+	mkfifo go; /pingpong $port /tmp/batches <go >/dev/null & load=$!
+	exec 3>go
+	observer=
+	if [ $# != 0 ]; then
+		sojourn observe --port $port "$@" >/tmp/out 2>&1 & observer=$!
+	fi
+	sleep 20
+	echo >&3
+	sleep {seconds}
+	kill $load
+	if [ -n "$observer" ] && ! kill -0 $observer; then cat /tmp/out; exit 1; fi
+	[ -z "$observer" ] || {{ kill -INT $observer; wait $observer; }}
+	echo "mode $name"
+	gzip -c /tmp/batches | base64
+	echo end
+	exec 3>&-
+	rm go /tmp/batches
+}}
+"""
+
+
+def script(arguments):
+    lines = [SCRIPT.format(seconds=arguments.seconds)]
+    for port, (name, options) in enumerate(MODES.items(), PORT):
+        words = [] if options is None else ["--cost", *options]
+        words = [word.format(read=arguments.read, sent=arguments.sent) for word in words]
+        lines.append(f"one '{name}' {port} {' '.join(words)}")
+    return "\n".join(lines) + "\n"
+
+
+def batches(text):
+    """Return the instructions per exchange of each batch."""
+    found = subprocess.run(["gzip", "-dc"], input=base64.b64decode(text), check=True, capture_output=True).stdout
+    count = min(struct.unpack_from("=Q", found)[0], BATCHES)
+    return struct.unpack_from(f"={count}Q", found, 8)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=bounded(float, 0.05, 60), default=0.3,
+                        help="of the machine, of 1,000,000,000 instructions each, of load in each mode")
+    parser.add_argument("--limit", type=bounded(int, 10, 3600), default=600, help="seconds that the machine may run")
+    parser.add_argument("--read", default="exchange_recvmsg_plain", help="fexit's program for reads on this kernel")
+    parser.add_argument("--sent", default="exchange_sendmsg", help="fexit's program for writes on this kernel")
+    parser.add_argument("kernel", help="as tools/vm takes it")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        modes = Path(folder, "modes")
+        modes.write_text(script(arguments), encoding="ascii")
+        done = subprocess.run([ROOT / "tools/vm", "--count", "--limit", str(arguments.limit), "--file",
+                               BUILD / "tests/bench/pingpong", "--file", modes, arguments.kernel, "--", "sh", "/modes"],
+                              capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{done.stdout}{done.stderr}tools/vm ended with status {done.returncode}")
+    found = {name: batches(text) for name, text in re.findall(r"^mode (.*?)\s*\n(.*?)^end", done.stdout,
+                                                              re.MULTILINE | re.DOTALL)}
+    base = statistics.median(found["not observed"])
+    print(f"kernel {arguments.kernel}, instructions per exchange, both ends; medians of "
+          f"{min(map(len, found.values()))} batches or more")
+    print(f"  not observed    {base:8,.0f}")
+    for name in MODES:
+        if name != "not observed":
+            print(f"  {name:<15} adds {statistics.median(found[name]) - base:6,.0f}")
+
+
+if __name__ == "__main__":
+    main()
