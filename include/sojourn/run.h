@@ -68,6 +68,23 @@ struct run_grpc {
 		service_failed; /* `service` of the timed ones with another status than 0 */
 };
 
+/* Connections of HTTP/1 that have become WebSocket's, with --http. Messages are whole ones, and their bytes those of payload. */
+struct run_websocket {
+	uint64_t connections;
+	uint64_t given_up; /* of these: bytes not seen or not understood */
+	uint64_t messages_in, messages_out;
+	uint64_t bytes_in, bytes_out;
+	uint64_t control_in, control_out; /* frames */
+};
+
+/* Responses of server-sent events in HTTP/1, with --http. */
+struct run_events {
+	uint64_t responses;
+	uint64_t given_up; /* of these: bytes not seen, not understood or compressed */
+	uint64_t count;
+	uint64_t bytes; /* of the bodies */
+};
+
 /* Responses of HTTP with --http, by their status. */
 struct run_responses {
 	uint64_t count; /* all, those of unknown status included */
@@ -335,6 +352,8 @@ struct run_service {
 	struct run_http2 http2;
 	struct run_responses responses;
 	struct run_grpc grpc;
+	struct run_websocket websocket;
+	struct run_events events;
 	struct run_routes routes; /* none without --route or --protocol */
 	struct run_proposed proposed;
 
