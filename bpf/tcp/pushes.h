@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * What a server sends without being asked for each piece, with --http: messages of WebSocket, in both directions, and
- * server-sent events. They are counted, and are no exchanges: nothing says which message answers which. The response
+ * Pushes of a server, with --http: messages of WebSocket, in both directions, and server-sent events. They are counted, and are no exchanges: nothing says which message answers which. The response
  * that began it, with 101 or of type text/event-stream, is over with its head. So what follows is no part of `respond`.
  *
  * The write that begins a response is looked at. It has to hold the whole head. If bytes that follow are not seen or not

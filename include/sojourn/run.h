@@ -17,6 +17,7 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/histogram.h"
 #include "sojourn/run_kinds.h"
+#include "sojourn/run_pushes.h"
 #include "sojourn/run_values.h"
 #include "wire/flow.h"
 #include "wire/stage.h"
@@ -66,23 +67,6 @@ struct run_grpc {
 	uint64_t messages_in, messages_out;
 	struct histogram
 		service_failed; /* `service` of the timed ones with another status than 0 */
-};
-
-/* Connections of HTTP/1 that have become WebSocket's, with --http. Messages are whole ones, and their bytes those of payload. */
-struct run_websocket {
-	uint64_t connections;
-	uint64_t given_up; /* of these: bytes not seen or not understood */
-	uint64_t messages_in, messages_out;
-	uint64_t bytes_in, bytes_out;
-	uint64_t control_in, control_out; /* frames */
-};
-
-/* Responses of server-sent events in HTTP/1, with --http. */
-struct run_events {
-	uint64_t responses;
-	uint64_t given_up; /* of these: bytes not seen, not understood or compressed */
-	uint64_t count;
-	uint64_t bytes; /* of the bodies */
 };
 
 /* Responses of HTTP with --http, by their status. */
@@ -356,7 +340,6 @@ struct run_service {
 	struct run_events events;
 	struct run_routes routes; /* none without --route or --protocol */
 	struct run_proposed proposed;
-
 	struct run_number quiet_ns;    /* pause that ended a response (TCP), as configured */
 	struct run_number connections; /* now established */
 	struct run_number srtt_ns;     /* mean of their smoothed round-trip times, by TCP */

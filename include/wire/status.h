@@ -34,7 +34,7 @@ enum grpc_kind {
 #define GRPC_IN	 0
 #define GRPC_OUT 1
 
-/* What is counted of WebSocket and of server-sent events. Of two the first one is of the client's direction. */
+/* Counts of WebSocket and of server-sent events. Of two the first one is of the client's direction. */
 enum pushed {
 	PUSHED_WEBSOCKETS,	/* connections */
 	PUSHED_WEBSOCKETS_LOST, /* of these: bytes not seen or not understood */

@@ -198,7 +198,6 @@ GETTER(pipelines_given_up, service->pipelines_given_up)
 #define ANY(n) ((struct run_number){.known = (n), .value = (n)})
 GETTER(websocket_connections, ANY(service->websocket.connections))
 GETTER(websocket_given_up, ANY(service->websocket.given_up))
-GETTER(event_responses, ANY(service->events.responses))
 GETTER(events, ANY(service->events.count))
 GETTER(http2_connections, service->http2.connections)
 GETTER(http2_streams, service->http2.streams)
@@ -250,8 +249,7 @@ static const struct metric service_metrics[] = {
 	{{"sojourn_pipelined_connections", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 whose pipelined requests are exchanges of their own (--http)."}, get_pipelined},
 	{{"sojourn_websocket_connections", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 that have become WebSocket's (--http)."}, get_websocket_connections},
 	{{"sojourn_websocket_given_up", METRICS_COUNTER, METRICS_ONE, "Of these: those whose messages are not counted any more."}, get_websocket_given_up},
-	{{"sojourn_event_responses", METRICS_COUNTER, METRICS_ONE, "Responses of server-sent events in HTTP/1 (--http)."}, get_event_responses},
-	{{"sojourn_events", METRICS_COUNTER, METRICS_ONE, "Events that such responses have sent."}, get_events},
+	{{"sojourn_events", METRICS_COUNTER, METRICS_ONE, "Server-sent events in HTTP/1 (--http)."}, get_events},
 	{{"sojourn_pipelines_given_up", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 where pipelined requests are not looked for (--http)."}, get_pipelines_given_up},
 	{{"sojourn_http2_connections", METRICS_COUNTER, METRICS_ONE, "Connections whose HTTP/2 streams are exchanges (--http)."}, get_http2_connections},
 	{{"sojourn_http2_streams", METRICS_COUNTER, METRICS_ONE, "Streams that clients opened on them."}, get_http2_streams},
@@ -471,7 +469,7 @@ static void tell_grpc_calls(const struct metrics_output *out, const struct run *
 	}
 }
 
-/* Print what was counted of WebSocket by direction. */
+/* Print what was counted of WebSocket by direction: the members follow each other. */
 static void tell_websocket(const struct metrics_output *out, const struct run *run)
 {
 	/* clang-format off */
@@ -485,9 +483,7 @@ static void tell_websocket(const struct metrics_output *out, const struct run *r
 	for (size_t k = 0; k < ARRAY_SIZE(families); k++) {
 		out->family(out->context, &families[k]);
 		for (size_t i = 0; next_exported(run, &i); i++) {
-			const struct run_websocket *of = &run->services[i].websocket;
-			const uint64_t *in =
-				&(&of->messages_in)[2 * k]; /* as they follow each other */
+			const uint64_t *in = &run->services[i].websocket.messages_in + 2 * k;
 
 			tell_count(out, &run->services[i], NULL, "direction", "in", in[0]);
 			tell_count(out, &run->services[i], NULL, "direction", "out", in[1]);

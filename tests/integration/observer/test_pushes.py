@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Messages of WebSocket and server-sent events (--http): counts equal those of servers by websockets, aiohttp and ws, and
-bytes that a test writes itself. tests/unit/bpf/protocol/websocket.c and events.c test the parsers alone.
+"""Messages of WebSocket and server-sent events (--http). Counts equal those of servers by websockets, aiohttp and ws. Other
+bytes are written by a test itself. tests/unit/bpf/protocol/websocket.c and events.c test the parsers alone.
 
-tools/mutate: "a frame that goes on is a message", "a server's message is an exchange", "events are the rest of their response",
-"a comment is an event".
+tools/mutate: "a frame that goes on is a message", "a server's message is an exchange". And: "events are the rest of their
+response"; "a comment is an event".
 """
 import asyncio
 import gzip
