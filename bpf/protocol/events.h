@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Counts server-sent events in the body of a response (HTML Living Standard, 9.2.6): an empty line dispatches an event if
+ * Counts server-sent events in the body of a response (HTML Living Standard, 9.2.6). An empty line dispatches an event if
  * there was a field `data` since the one before. Lines end with CR, LF or both. Comments, which keep connections alive, are none.
  *
  * The same source runs in the kernel and in its unit test. Neighbours: http1.h (which bytes are the body), tcp/pushes.h.
@@ -10,7 +10,7 @@
 
 #include <linux/types.h>
 
-/* What the line under way is; up to EVENTS_NAMED how many bytes of "data" it has. */
+/* The line under way; up to EVENTS_NAMED how many bytes of "data" it has. */
 enum events_line {
 	EVENTS_EMPTY,
 	EVENTS_NAMED = 4,
