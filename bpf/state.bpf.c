@@ -13,6 +13,7 @@ struct talks_by_address_map talks_by_address SEC(".maps");
 struct tickets_map tickets SEC(".maps");
 struct command_conns_map command_conns SEC(".maps");
 struct pipeline_looks_map pipeline_looks SEC(".maps");
+struct push_conns_map push_conns SEC(".maps");
 struct command_names_map command_names SEC(".maps");
 struct command_rows_of_map command_rows_of SEC(".maps");
 struct command_rows_map command_rows SEC(".maps");

@@ -18,6 +18,7 @@
 #include "fin.h"
 #include "tcp/command.h"
 #include "tcp/http2.h"
+#include "tcp/push.h"
 #include "tcp/talk.h"
 #include "wire/config.h"
 #include "wire/counters.h"
@@ -33,6 +34,7 @@ enum conn_phase {
 	CONN_RESPONDING, /* the response has begun; it ends with the next request or the connection */
 	CONN_UNKNOWN,	 /* perhaps a request was under way when the observation began */
 	CONN_CUT_OFF,	 /* a request was under way then, and its response has begun */
+	CONN_PUSHING,	 /* the response is over; what follows is pushed (tcp/pushes.h) */
 };
 
 enum conn_flag {

@@ -42,8 +42,8 @@ struct command_side {
 	__u8 type;    /* of the value under way */
 	__u8 digits;
 	__u8 negative;
-	__u8 have; /* bytes of the name so far */
-	__u8 named;
+	__u8 have;    /* bytes of the name so far */
+	__u8 named;   /* of http1.h: fields of a response are looked for that say what follows */
 	__u8 copying; /* as below, of postgres.h */
 	__u8 ignored;
 	__u32 rest;

@@ -21,9 +21,10 @@ enum http1_stage {
 	HTTP1_NAME,   /* of a field, or the empty line */
 	HTTP1_LENGTH_VALUE,
 	HTTP1_CODING_VALUE,
-	HTTP1_LINE,  /* the rest of a line that says nothing */
-	HTTP1_CLOSE, /* the end of the empty line */
-	HTTP1_SIZE,  /* of a chunk */
+	HTTP1_WORD_VALUE, /* of a field that says what follows */
+	HTTP1_LINE,	  /* the rest of a line that says nothing */
+	HTTP1_CLOSE,	  /* the end of the empty line */
+	HTTP1_SIZE,	  /* of a chunk */
 	HTTP1_SIZE_LINE,
 	HTTP1_DATA_CLOSE, /* the end of the line after a chunk */
 	/* From here on: s->skip bytes, which may be unseen, and http1_settle() after them. */
@@ -40,6 +41,17 @@ enum http1_type {
 	HTTP1_HAS_CODING = 1 << 3,
 	HTTP1_IS_CHUNKED = 1 << 4, /* of which chunked is the last one */
 	HTTP1_TRAILS = 1 << 5,	   /* the last chunk has come */
+	/* Of a response whose fields say what follows (s->named): */
+	HTTP1_PUSHES =
+		1 << 6, /* of WebSocket after 101, otherwise the body is of server-sent events */
+	HTTP1_IS_ENCODED = 1 << 7, /* the body is, say by gzip */
+};
+
+/* In s->digits: the field of HTTP1_WORD_VALUE. */
+enum http1_field {
+	HTTP1_UPGRADE,
+	HTTP1_CONTENT_TYPE,
+	HTTP1_CONTENT_ENCODING,
 };
 
 #define HTTP1_LENGTH_DIGITS 18
@@ -112,25 +124,41 @@ HTTP1_INLINE void http1_chunk(struct command_side *s)
 
 /* ---- fields ---- */
 
-HTTP1_INLINE void http1_field(struct command_side *s)
+HTTP1_INLINE void http1_next_field(struct command_side *s)
 {
 	s->stage = HTTP1_NAME;
 	s->have = 0;
 }
 
-/* The first byte of a line after the first one. Only names that may be one of two are gathered. */
+/* The first byte of a line after the first one. Only names that may be one of those below are gathered. */
 HTTP1_INLINE int http1_line_begins(struct command_side *s, __u8 byte)
 {
 	__u8 letter = byte | 0x20;
 
 	if (byte == '\r') {
 		s->stage = HTTP1_CLOSE;
-	} else if ((letter != 'c' && letter != 't') || s->type & HTTP1_TRAILS) {
+	} else if ((letter != 'c' && letter != 't' && (letter != 'u' || !s->named)) ||
+		   s->type & HTTP1_TRAILS) {
 		s->stage = HTTP1_LINE;
 	} else {
 		command_letter(s, byte);
 	}
 	return 0;
+}
+
+/* The name of a field has ended that may say what follows. */
+HTTP1_INLINE void http1_word_begins(struct command_side *s)
+{
+	if (HTTP1_IS_NAMED(s, "UPGRADE"))
+		s->digits = HTTP1_UPGRADE;
+	else if (HTTP1_IS_NAMED(s, "CONTENT-TYPE"))
+		s->digits = HTTP1_CONTENT_TYPE;
+	else if (HTTP1_IS_NAMED(s, "CONTENT-ENCODING"))
+		s->digits = HTTP1_CONTENT_ENCODING;
+	else
+		return;
+	s->stage = HTTP1_WORD_VALUE;
+	s->have = 0;
 }
 
 HTTP1_INLINE int http1_named(struct command_side *s)
@@ -148,6 +176,8 @@ HTTP1_INLINE int http1_named(struct command_side *s)
 		s->type |= HTTP1_HAS_CODING;
 		s->stage = HTTP1_CODING_VALUE;
 		s->have = 0;
+	} else if (s->named) {
+		http1_word_begins(s);
 	}
 	return 0;
 }
@@ -169,13 +199,35 @@ HTTP1_INLINE int http1_length(struct command_side *s, __u8 byte)
 		return 0;
 	}
 	if (byte == '\n' && s->digits) {
-		http1_field(s);
+		http1_next_field(s);
 		return 0;
 	}
 	if (!command_is_digit(byte) || s->negative || s->digits >= HTTP1_LENGTH_DIGITS)
 		return COMMAND_WRONG;
 	s->body = 10 * s->body + byte - '0';
 	s->digits++;
+	return 0;
+}
+
+/* The first word decides: what follows it are parameters. */
+HTTP1_INLINE int http1_word(struct command_side *s, __u8 byte)
+{
+	if (byte != '\n' && byte != ';' && byte != ',') {
+		command_letter(s, byte);
+		return 0;
+	}
+	if (s->digits == HTTP1_CONTENT_ENCODING) {
+		if (!HTTP1_IS_NAMED(s, "IDENTITY"))
+			s->type |= HTTP1_IS_ENCODED;
+	} else if ((s->digits == HTTP1_UPGRADE && s->number == STATUS_UPGRADE &&
+		    HTTP1_IS_NAMED(s, "WEBSOCKET")) ||
+		   (s->digits == HTTP1_CONTENT_TYPE && s->number != STATUS_UPGRADE &&
+		    HTTP1_IS_NAMED(s, "TEXT/EVENT-STREAM"))) {
+		s->type |= HTTP1_PUSHES;
+	}
+	s->stage = HTTP1_LINE;
+	if (byte == '\n')
+		http1_next_field(s);
 	return 0;
 }
 
@@ -191,7 +243,7 @@ HTTP1_INLINE int http1_coding(struct command_side *s, __u8 byte)
 		s->type |= HTTP1_IS_CHUNKED;
 	s->have = 0;
 	if (byte == '\n')
-		http1_field(s);
+		http1_next_field(s);
 	return 0;
 }
 
@@ -202,7 +254,7 @@ HTTP1_INLINE int http1_size_over(struct command_side *s)
 	if (s->body)
 		return http1_body(s, HTTP1_DATA);
 	s->type |= HTTP1_TRAILS;
-	http1_field(s);
+	http1_next_field(s);
 	return 0;
 }
 
@@ -238,9 +290,11 @@ HTTP1_INLINE int http1_common(struct command_side *s, __u8 byte)
 		return http1_length(s, byte);
 	case HTTP1_CODING_VALUE:
 		return http1_coding(s, byte);
+	case HTTP1_WORD_VALUE:
+		return http1_word(s, byte);
 	case HTTP1_LINE:
 		if (byte == '\n')
-			http1_field(s);
+			http1_next_field(s);
 		return 0;
 	case HTTP1_CLOSE:
 		return byte == '\n' ? COMMAND_ENDS : COMMAND_WRONG;
@@ -336,7 +390,7 @@ HTTP1_INLINE int http1_target(struct command_side *s, __u8 byte)
 	if ((line & 0xff) == '\r')
 		line >>= 8;
 	s->body = 0;
-	http1_field(s);
+	http1_next_field(s);
 	return ((line & HTTP1_VERSION_BYTES) | 1) == HTTP1_VERSION ? 0 : COMMAND_WRONG;
 }
 
@@ -396,6 +450,8 @@ HTTP1_INLINE int http1_status(struct command_side *s, __u8 byte)
 	if (status_is_interim(s->number))
 		return 0;
 	s->left = 1;
+	if (s->number == STATUS_UPGRADE)
+		s->named = 1;
 	return COMMAND_BEGINS;
 }
 
@@ -412,7 +468,7 @@ HTTP1_INLINE int http1_response_begins(struct command_side *s, __u8 byte)
 HTTP1_INLINE int http1_reason(struct command_side *s, __u8 byte)
 {
 	if (byte == '\n')
-		http1_field(s);
+		http1_next_field(s);
 	else
 		s->stage = HTTP1_LINE;
 	return byte == ' ' || byte == '\r' || byte == '\n' ? 0 : COMMAND_WRONG;

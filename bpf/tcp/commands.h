@@ -16,6 +16,8 @@
 
 #include "command.h"
 #include "exchange.h"
+#include "pushes.h"
+#include "protocol/http1.h"
 #include "protocol/postgres.h"
 
 /*
@@ -193,6 +195,8 @@ static __always_inline bool commands_write(const struct sock *sk, struct conn *c
 		over = h->protocol == COMMAND_HTTP1 ? pipeline_out(h, c) : commands_out(h, c);
 	if (over == COMMAND_UPGRADED) {
 		command_upgrades(h, c);
+		if (h->out.type & HTTP1_PUSHES && !seq_after(h->end - bytes, h->reply.begun_seq))
+			pushes_follow(sk, c, bytes, h->reply.begun_seq - (h->end - bytes));
 	} else if (over && over != COMMAND_LEFT) {
 		command_gives_up(sk, h, c, over);
 		return false;

@@ -358,7 +358,7 @@ static __always_inline void transmit_closing(const struct sock *sk, struct conn 
 	if (over && all && !config.transmit_stamps &&
 	    (old == TCP_FIN_WAIT1 || old == TCP_LAST_ACK || old == TCP_CLOSING))
 		transmit_acked(c, c->sample.write_seq);
-	if (over || (begins && (all || c->phase != CONN_RESPONDING)))
+	if (over || (begins && (all || (c->phase != CONN_RESPONDING && c->phase != CONN_PUSHING))))
 		transmit_end(sk, c);
 }
 

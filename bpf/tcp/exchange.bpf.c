@@ -32,6 +32,7 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 #include "exchange.h"
 #include "listener.h"
 #include "pipeline.h"
+#include "pushes.h"
 
 /* Depths of all listeners' queues, instead of doctor/backlog.bpf.c's. The size is set before load. */
 LISTENER_DEPTHS(listener_depths, 1);
@@ -164,6 +165,8 @@ int BPF_PROG(exchange_recv_http, struct sock *sk, int ret, int flags)
 		route_follow(sk, c, ret, flags);
 	if (config.http)
 		pipeline_follow(sk, c, ret, flags, last_read_ns);
+	if (config.http)
+		pushes_read(sk, c, ret, flags);
 	return 0;
 }
 
@@ -173,11 +176,15 @@ int BPF_PROG(exchange_send_http, struct sock *sk, int ret, int flags)
 	struct conn *c = conn_observed(sk, ret);
 	__u32 phase;
 
-	if (!c || (config.http && http2_write(sk, c, ret)) || commands_write(sk, c, ret))
+	if (!c || (config.http && (http2_write(sk, c, ret) || pushes_write(sk, c, ret))) ||
+	    commands_write(sk, c, ret))
 		return 0;
 	phase = c->phase;
 	exchange_write(sk, c, ret, config.http);
 	if (config.command_count && phase == CONN_READING && c->phase == CONN_RESPONDING)
 		commands_none(sk, c);
+	/* The argument is read again: the verifier would go this way once for each thing that it knows of @ret. */
+	if (config.http && pushes_suspected(c, phase, ctx[1]))
+		pushes_follow(sk, c, ctx[1], 0);
 	return 0;
 }

@@ -206,7 +206,8 @@ static __always_inline void exchange_read(const struct sock *sk, struct conn *c,
 	struct reading r = {.sk = sk, .bytes = bytes, .flags = flags};
 
 	/* Before the event is sent: it carries the times of transmission. */
-	if (c->phase == CONN_RESPONDING && !(c->flags & CONN_WRITES_OVER))
+	if ((c->phase == CONN_RESPONDING || c->phase == CONN_PUSHING) &&
+	    !(c->flags & CONN_WRITES_OVER))
 		transmit_end(sk, c);
 	sample_complete(sk, c);
 	r.now = clock_read(sk, c);

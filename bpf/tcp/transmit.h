@@ -131,7 +131,7 @@ static __always_inline void transmit_end(const struct sock *sk, struct conn *c)
 {
 	if (!config.transmit_below || !(c->marks & MARK_TRANSMIT))
 		return;
-	if (c->phase == CONN_RESPONDING) {
+	if (c->phase == CONN_RESPONDING || c->phase == CONN_PUSHING) {
 		transmit_finish(sk, c);
 	} else {
 		c->marks &= ~(MARK_TRANSMIT | MARK_SHARE);

@@ -18,6 +18,7 @@
 #include "sojourn/histogram.h"
 #include "sojourn/run_kinds.h"
 #include "sojourn/run_place.h"
+#include "sojourn/run_pushes.h"
 #include "sojourn/run_values.h"
 #include "wire/flow.h"
 #include "wire/stage.h"
@@ -325,9 +326,10 @@ struct run_service {
 	struct run_http2 http2;
 	struct run_responses responses;
 	struct run_grpc grpc;
+	struct run_websocket websocket;
+	struct run_events events;
 	struct run_routes routes; /* none without --route or --protocol */
 	struct run_proposed proposed;
-
 	struct run_number quiet_ns;    /* pause that ended a response (TCP), as configured */
 	struct run_number connections; /* now established */
 	struct run_number srtt_ns;     /* mean of their smoothed round-trip times, by TCP */

@@ -34,6 +34,23 @@ enum grpc_kind {
 #define GRPC_IN	 0
 #define GRPC_OUT 1
 
+/* Counts of WebSocket and of server-sent events. Of two the first one is of the client's direction. */
+enum pushed {
+	PUSHED_WEBSOCKETS,	/* connections */
+	PUSHED_WEBSOCKETS_LOST, /* of these: bytes not seen or not understood */
+	PUSHED_MESSAGES_IN,	/* whole ones */
+	PUSHED_MESSAGES_OUT,
+	PUSHED_BYTES_IN, /* payload of these */
+	PUSHED_BYTES_OUT,
+	PUSHED_CONTROL_IN, /* control frames */
+	PUSHED_CONTROL_OUT,
+	PUSHED_STREAMS,	     /* responses of events */
+	PUSHED_STREAMS_LOST, /* of these: bytes not seen, not understood or compressed */
+	PUSHED_EVENTS,
+	PUSHED_EVENT_BYTES, /* of the bodies */
+	PUSHED_COUNT
+};
+
 /* Classes of failed responses whose service time is counted. */
 enum status_failed {
 	STATUS_FAILED_4XX,
@@ -47,13 +64,14 @@ struct service_statuses {
 	__u64 counts[STATUS_COUNT];
 	__u64 grpc[GRPC_COUNT];
 	__u64 kinds[GRPC_KIND_COUNT];
-	__u64 messages[2];		      /* of gRPC: GRPC_IN, GRPC_OUT */
+	__u64 messages[2]; /* of gRPC: GRPC_IN, GRPC_OUT */
+	__u64 pushed[PUSHED_COUNT];
 	__u64 routeless[ROUTE_UNKNOWN_COUNT]; /* responses whose request's route is not known */
 	struct stage_histogram failed[STATUS_FAILED_COUNT];
 };
 
 _Static_assert(sizeof(struct service_statuses) ==
-		       8 * (1 + STATUS_COUNT + GRPC_COUNT + GRPC_KIND_COUNT + 2 +
+		       8 * (1 + STATUS_COUNT + GRPC_COUNT + GRPC_KIND_COUNT + 2 + PUSHED_COUNT +
 			    ROUTE_UNKNOWN_COUNT) +
 			       STATUS_FAILED_COUNT * sizeof(struct stage_histogram),
 	       "no padding");

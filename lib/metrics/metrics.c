@@ -195,6 +195,10 @@ GETTER(retransmits, known(service->retransmits))
 GETTER(tls, known(service->tls))
 GETTER(pipelined, service->pipelined)
 GETTER(pipelines_given_up, service->pipelines_given_up)
+#define ANY(n) ((struct run_number){.known = (n), .value = (n)})
+GETTER(websocket_connections, ANY(service->websocket.connections))
+GETTER(websocket_given_up, ANY(service->websocket.given_up))
+GETTER(events, ANY(service->events.count))
 GETTER(http2_connections, service->http2.connections)
 GETTER(http2_streams, service->http2.streams)
 GETTER(http2_reset_by_client, service->http2.reset_by_client)
@@ -243,6 +247,9 @@ static const struct metric service_metrics[] = {
 	{{"sojourn_sent_bytes", METRICS_COUNTER, METRICS_BYTES, "Bytes that the server's writes handed to the kernel."}, get_bytes_out},
 	{{"sojourn_tls_connections", METRICS_COUNTER, METRICS_ONE, "Connections that speak TLS."}, get_tls},
 	{{"sojourn_pipelined_connections", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 whose pipelined requests are exchanges of their own (--http)."}, get_pipelined},
+	{{"sojourn_websocket_connections", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 that have become WebSocket's (--http)."}, get_websocket_connections},
+	{{"sojourn_websocket_given_up", METRICS_COUNTER, METRICS_ONE, "Of these: those whose messages are not counted any more."}, get_websocket_given_up},
+	{{"sojourn_events", METRICS_COUNTER, METRICS_ONE, "Server-sent events in HTTP/1 (--http)."}, get_events},
 	{{"sojourn_pipelines_given_up", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 where pipelined requests are not looked for (--http)."}, get_pipelines_given_up},
 	{{"sojourn_http2_connections", METRICS_COUNTER, METRICS_ONE, "Connections whose HTTP/2 streams are exchanges (--http)."}, get_http2_connections},
 	{{"sojourn_http2_streams", METRICS_COUNTER, METRICS_ONE, "Streams that clients opened on them."}, get_http2_streams},
@@ -459,6 +466,28 @@ static void tell_grpc_calls(const struct metrics_output *out, const struct run *
 
 		tell_count(out, &run->services[i], NULL, "direction", "in", grpc->messages_in);
 		tell_count(out, &run->services[i], NULL, "direction", "out", grpc->messages_out);
+	}
+}
+
+/* Print what was counted of WebSocket by direction: the members follow each other. */
+static void tell_websocket(const struct metrics_output *out, const struct run *run)
+{
+	/* clang-format off */
+	static const struct metrics_family families[] = {
+		{"sojourn_websocket_messages", METRICS_COUNTER, METRICS_ONE, "Messages of WebSocket that the server read (in) and wrote (out) (--http)."},
+		{"sojourn_websocket_bytes", METRICS_COUNTER, METRICS_BYTES, "Their payload."},
+		{"sojourn_websocket_control_frames", METRICS_COUNTER, METRICS_ONE, "Control frames of WebSocket: ping, pong, close."},
+	};
+	/* clang-format on */
+
+	for (size_t k = 0; k < ARRAY_SIZE(families); k++) {
+		out->family(out->context, &families[k]);
+		for (size_t i = 0; next_exported(run, &i); i++) {
+			const uint64_t *in = &run->services[i].websocket.messages_in + 2 * k;
+
+			tell_count(out, &run->services[i], NULL, "direction", "in", in[0]);
+			tell_count(out, &run->services[i], NULL, "direction", "out", in[1]);
+		}
 	}
 }
 
@@ -731,6 +760,7 @@ static void tell_first(const struct metrics_output *out, const struct run *run)
 	tell_resets(out, run);
 	tell_grpc(out, run);
 	tell_grpc_calls(out, run);
+	tell_websocket(out, run);
 }
 
 static void tell_last(const struct metrics_output *out, const struct run *run)

@@ -165,6 +165,51 @@ void report_grpc_calls(const struct page *page, const struct run_grpc *grpc)
 	items_end(&items);
 }
 
+static void report_websocket(const struct page *page, const struct run_websocket *websocket)
+{
+	char text[SHORT_TEXT], bytes[SHORT_TEXT];
+	struct items items;
+
+	if (!websocket->connections && !websocket->messages_in && !websocket->messages_out)
+		return;
+	items = items_begin(page, "WebSocket", LABEL_COLUMNS);
+	items_add(&items, "%s connections", page_count(websocket->connections, text));
+	items_add(&items, "messages in %s (%s)", page_count(websocket->messages_in, text),
+		  page_bytes(websocket->bytes_in, bytes));
+	items_add(&items, "messages out %s (%s)", page_count(websocket->messages_out, text),
+		  page_bytes(websocket->bytes_out, bytes));
+	if (websocket->control_in || websocket->control_out) {
+		items_add(&items, "control frames in %s", page_count(websocket->control_in, text));
+		items_add(&items, "out %s", page_count(websocket->control_out, text));
+	}
+	if (websocket->given_up)
+		items_add(&items, "connections given up %s", page_count(websocket->given_up, text));
+	items_add(&items, "service of messages not known: none says which one it answers");
+	items_end(&items);
+}
+
+static void report_events(const struct page *page, const struct run_events *events)
+{
+	char text[SHORT_TEXT], bytes[SHORT_TEXT];
+	struct items items;
+
+	if (!events->responses && !events->count)
+		return;
+	items = items_begin(page, "events", LABEL_COLUMNS);
+	items_add(&items, "%s sent", page_count(events->count, text));
+	items_add(&items, "%s", page_bytes(events->bytes, bytes));
+	items_add(&items, "%s responses begun", page_count(events->responses, text));
+	if (events->given_up)
+		items_add(&items, "given up %s", page_count(events->given_up, text));
+	items_end(&items);
+}
+
+void report_pushes(const struct page *page, const struct run_service *service)
+{
+	report_websocket(page, &service->websocket);
+	report_events(page, &service->events);
+}
+
 void report_http_statuses(const struct page *page, const struct run_responses *responses)
 {
 	struct items items;

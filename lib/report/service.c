@@ -510,8 +510,10 @@ static void report_statuses(const struct page *page, const struct run_service *s
 	/* Routes do not show failed calls: their responses have the status 200. */
 	if (page->tight != TIGHT_MOST || service->grpc.service_failed.count)
 		report_grpc_statuses(page, &service->grpc);
-	if (page->tight != TIGHT_MOST)
+	if (page->tight != TIGHT_MOST) {
 		report_grpc_calls(page, &service->grpc);
+		report_pushes(page, service);
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(failed) && !page->tight; i++)
 		report_values(page, failed[i].label, failed[i].histogram);
 }

@@ -114,6 +114,26 @@ static const struct run_member grpc_table[] = {
 };
 static const struct run_members grpc_members = MEMBERS(struct run_grpc, grpc);
 
+static const struct run_member websocket_table[] = {
+	COUNT(struct run_websocket, connections),
+	COUNT(struct run_websocket, given_up),
+	COUNT(struct run_websocket, messages_in),
+	COUNT(struct run_websocket, messages_out),
+	COUNT(struct run_websocket, bytes_in),
+	COUNT(struct run_websocket, bytes_out),
+	COUNT(struct run_websocket, control_in),
+	COUNT(struct run_websocket, control_out),
+};
+static const struct run_members websocket_members = MEMBERS(struct run_websocket, websocket);
+
+static const struct run_member events_table[] = {
+	COUNT(struct run_events, responses),
+	COUNT(struct run_events, given_up),
+	COUNT(struct run_events, count),
+	COUNT(struct run_events, bytes),
+};
+static const struct run_members events_members = MEMBERS(struct run_events, events);
+
 static const struct run_member responses_table[] = {
 	COUNT(struct run_responses, count),
 	COUNTERS(struct run_responses, status, status_names),
@@ -251,6 +271,8 @@ static const struct run_member service_table[] = {
 	{MEMBER(struct run_service, OBJECT, http2), .members = &http2_members, .optional = true},
 	{MEMBER(struct run_service, OBJECT, responses), .members = &responses_members, .sparse = true},
 	{MEMBER(struct run_service, OBJECT, grpc), .members = &grpc_members, .sparse = true},
+	{MEMBER(struct run_service, OBJECT, websocket), .members = &websocket_members, .sparse = true},
+	{MEMBER(struct run_service, OBJECT, events), .members = &events_members, .sparse = true},
 	{MEMBER(struct run_service, OBJECT, routes), .members = &routes_members, .sparse = true},
 	{MEMBER(struct run_service, OBJECT, proposed), .members = &proposed_members, .sparse = true},
 	NUMBER(struct run_service, quiet_ns),

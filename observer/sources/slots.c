@@ -295,6 +295,30 @@ static void add_grpc(struct run_grpc *grpc, const struct service_statuses *all)
 	grpc->messages_out += __atomic_load_n(&all->messages[GRPC_OUT], __ATOMIC_RELAXED);
 }
 
+/* Add what a copy has counted of WebSocket and of server-sent events. */
+static void add_pushes(struct run_service *service, const struct service_statuses *all)
+{
+	struct run_websocket *websocket = &service->websocket;
+	struct run_events *events = &service->events;
+	uint64_t *const sums[PUSHED_COUNT] = {
+		[PUSHED_WEBSOCKETS] = &websocket->connections,
+		[PUSHED_WEBSOCKETS_LOST] = &websocket->given_up,
+		[PUSHED_MESSAGES_IN] = &websocket->messages_in,
+		[PUSHED_MESSAGES_OUT] = &websocket->messages_out,
+		[PUSHED_BYTES_IN] = &websocket->bytes_in,
+		[PUSHED_BYTES_OUT] = &websocket->bytes_out,
+		[PUSHED_CONTROL_IN] = &websocket->control_in,
+		[PUSHED_CONTROL_OUT] = &websocket->control_out,
+		[PUSHED_STREAMS] = &events->responses,
+		[PUSHED_STREAMS_LOST] = &events->given_up,
+		[PUSHED_EVENTS] = &events->count,
+		[PUSHED_EVENT_BYTES] = &events->bytes,
+	};
+
+	for (uint32_t i = 0; i < PUSHED_COUNT; i++)
+		*sums[i] += __atomic_load_n(&all->pushed[i], __ATOMIC_RELAXED);
+}
+
 static void read_responses(const struct loader *loader, uint32_t index, struct run_service *service)
 {
 	struct run_responses *responses = &service->responses;
@@ -308,6 +332,7 @@ static void read_responses(const struct loader *loader, uint32_t index, struct r
 			continue;
 		add_statuses(responses, all, sums);
 		add_grpc(&service->grpc, all);
+		add_pushes(service, all);
 	}
 	if (loader_config(loader)->http) {
 		responses->status[0] += cut;

@@ -257,12 +257,12 @@ def test_reads_of_one_request_each(start):
 
 
 def test_upgrades_leave_the_pipeline(start):
-    """After 101 the connection has another protocol."""
+    """After 101 the connection has another protocol. Messages of WebSocket are counted, and are no exchanges."""
     scene = Scene(start, "--http")
     client, server = scene.connect()
     client.sendall(ask("/") + ask("/chat", fields="Connection: Upgrade\r\nUpgrade: websocket\r\n"))
     server.recv(4096)
-    server.sendall(ANSWER + b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n")
+    server.sendall(ANSWER + b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\x81\x02ab")
     client.recv(4096)
     for _ in range(3):
         client.sendall(b"\x81\x81abcda")
@@ -270,7 +270,8 @@ def test_upgrades_leave_the_pipeline(start):
         server.sendall(b"\x81\x01b")
         client.recv(100)
     entry = scene.end()
-    assert entry["exchanges"] == 5 and entry["responses"]["statuses"] == [[101, 1], [200, 1]]
+    assert entry["exchanges"] == 2 and entry["responses"]["statuses"] == [[101, 1], [200, 1]]
+    assert (entry["websocket"]["messages_in"], entry["websocket"]["messages_out"], entry["websocket"]["bytes_out"]) == (3, 4, 5)
     assert not lost(entry) and entry["pipelines_given_up"] == 0
 
 

@@ -268,7 +268,7 @@ def test_the_dynamic_table_is_followed_however_writes_are_cut(start):
 
 
 def test_after_an_upgrade_there_is_another_protocol(start):
-    """Messages of WebSocket are exchanges and no responses. A connection with HTTP/2 is counted as multiplexed."""
+    """Messages are exchanges and no responses, unless 101 names WebSocket. A connection with HTTP/2 is counted as multiplexed."""
     scene = Scene(start, "--http")
     for messages in ([b"\x81\x85maskhello"] * 12, [PREFACE + bytes.fromhex("000000" "04" "00" "00000000")] * 2):
         client, end = scene.connect()

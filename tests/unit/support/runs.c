@@ -164,6 +164,21 @@ static struct run_samples *fill_samples(uint32_t known, struct sequence *sequenc
 	return samples;
 }
 
+static void fill_pushes(struct run_service *service, struct sequence *sequence)
+{
+	uint64_t *const counts[] = {
+		&service->websocket.connections, &service->websocket.given_up,
+		&service->websocket.messages_in, &service->websocket.messages_out,
+		&service->websocket.bytes_in,	 &service->websocket.bytes_out,
+		&service->websocket.control_in,	 &service->websocket.control_out,
+		&service->events.responses,	 &service->events.given_up,
+		&service->events.count,		 &service->events.bytes,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
+		*counts[i] = next(sequence);
+}
+
 static void fill_routes(struct run_routes *routes, struct sequence *sequence)
 {
 	routes->count = 2;
@@ -262,6 +277,7 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	service->grpc.messages_in = next(sequence);
 	service->grpc.messages_out = next(sequence);
 	set_histogram(&service->grpc.service_failed, sequence);
+	fill_pushes(service, sequence);
 	fill_routes(&service->routes, sequence);
 	fill_proposed(&service->proposed, sequence);
 	set_number(&service->quiet_ns, sequence);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/* State of connections whose messages or events are counted, with --http. Neighbours: pushes.h, talk.h. */
+#ifndef BPF_TCP_PUSH_H
+#define BPF_TCP_PUSH_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <bpf/bpf_helpers.h>
+
+#include "talk.h"
+#include "protocol/command.h"
+#include "protocol/events.h"
+#include "protocol/websocket.h"
+
+#define PUSH_CHUNK 64 /* a power of 2 */
+
+enum push_kind {
+	PUSH_NONE,
+	PUSH_HEAD, /* of the response, which shows what follows */
+	PUSH_WEBSOCKET,
+	PUSH_EVENTS,
+	PUSH_OVER, /* the response has ended */
+	PUSH_LOST, /* bytes were not seen, or not understood */
+};
+
+/* One direction. Both may be under way at once, in two threads. */
+struct push_side {
+	struct bytes bytes; /* of the current read or write */
+	__u32 rest;	    /* bytes of it that are not in the chunk yet */
+	__u32 have;	    /* bytes in the chunk */
+	__u32 at;	    /* of these, the number taken */
+	__u32 end;	    /* the sequence number after the last byte that was followed */
+	__u8 chunk[PUSH_CHUNK];
+	struct websocket_side frames;
+	/* Of the current read or write. */
+	__u64 messages; /* or events */
+	__u64 payload;
+	__u64 control;
+};
+
+struct push_conn {
+	struct push_side in, out;
+	struct command_side head; /* the response (http1.h) */
+	struct events_side events;
+	__u32 service;
+	__u8 kind; /* enum push_kind */
+	__u8 pad[7];
+};
+
+struct push_conns_map {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct push_conn);
+};
+
+extern struct push_conns_map push_conns SEC(".maps");
+
+#endif

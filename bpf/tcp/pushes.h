@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
+/*
+ * Pushes of a server, with --http: messages of WebSocket, in both directions, and server-sent events. They are counted, and are no exchanges: nothing says which message answers which. The response
+ * that began it, with 101 or of type text/event-stream, is over with its head. So what follows is no part of `respond`.
+ *
+ * The write that begins a response is looked at. It has to hold the whole head. If bytes that follow are not seen or not
+ * understood, the connection is counted, and its messages are not any more.
+ *
+ * The functions are not inline, as those of status.h: pushes.bpf.c. Neighbours: push.h (the state),
+ * protocol/websocket.h, protocol/events.h.
+ */
+#ifndef BPF_TCP_PUSHES_H
+#define BPF_TCP_PUSHES_H
+
+#include "exchange.h"
+#include "push.h"
+
+/*
+ * Return whether the current write of @count bytes has begun such a response, by its first bytes, or may have. @phase: that of
+ * the connection before it.
+ */
+int pushes_suspected(const struct conn *c, __u32 phase, __u32 count);
+
+/*
+ * Take the head in the current write of @count bytes, and what follows it. @skip: bytes of the write before the head.
+ * Return enum push_kind.
+ */
+int pushes_begin(struct push_conn *p, __u32 count, __u32 skip, __u32 end);
+
+/* Follow a read or write of @count bytes up to the sequence number @end. Return enum push_kind. */
+int pushes_in(struct push_conn *p, __u32 count, __u32 end);
+int pushes_out(struct push_conn *p, __u32 count, __u32 end);
+
+static __always_inline struct push_conn *push_conn_of(const struct sock *sk)
+{
+	return bpf_sk_storage_get(&push_conns, (void *)sk, 0, 0);
+}
+
+/* A response has begun with the current write, of which @skip bytes were before it: is it over, and do pushes follow? */
+static __always_inline void pushes_follow(const struct sock *sk, struct conn *c, __u32 bytes,
+					  __u32 skip)
+{
+	struct push_conn *p;
+	int kind;
+
+	p = bpf_sk_storage_get(&push_conns, (void *)sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!p)
+		return;
+	p->service = c->service;
+	p->in.end = c->read_seq;
+	kind = pushes_begin(p, bytes, skip, TCP_FIELD(sk, write_seq));
+	if (kind <= PUSH_HEAD) {
+		bpf_sk_storage_delete(&push_conns, (void *)sk);
+		return;
+	}
+	c->phase = CONN_PUSHING;
+	if (kind == PUSH_WEBSOCKET || !p->head.number)
+		c->marks |= MARK_MULTIPLEXED | MARK_SETTLED;
+}
+
+/* After all else of a read. */
+static __always_inline void pushes_read(const struct sock *sk, struct conn *c, __u32 bytes,
+					__u32 flags)
+{
+	struct push_conn *p;
+
+	if (c->phase != CONN_PUSHING || c->flags & CONN_WRITES_OVER)
+		return;
+	p = push_conn_of(sk);
+	if (!p || p->kind != PUSH_WEBSOCKET)
+		return;
+	p->service = c->service;
+	pushes_in(p, flags & FLAG_TRUNCATES ? 0 : bytes, read_end(sk));
+}
+
+/* Handle a write that pushes something. False: it does not. */
+static __always_inline bool pushes_write(const struct sock *sk, struct conn *c, __u32 bytes)
+{
+	struct service_slot *slot;
+	struct push_conn *p;
+
+	if (c->phase != CONN_PUSHING)
+		return false;
+	p = push_conn_of(sk);
+	slot = slot_of(c->service);
+	if (!p || !slot)
+		return false;
+	p->service = c->service;
+	/* A request that was read unseen, or no request: what the server writes is no event any more. */
+	if (!(c->marks & MARK_MULTIPLEXED) &&
+	    (p->kind == PUSH_OVER || seq_after(read_end(sk), c->read_seq))) {
+		c->phase = CONN_IDLE;
+		return false;
+	}
+	pushes_out(p, bytes, TCP_FIELD(sk, write_seq));
+	SLOT_COUNT(slot, COUNTER_BYTES_OUT, bytes);
+	return true;
+}
+
+#endif
