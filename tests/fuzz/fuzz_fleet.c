@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as the messages of a fleet: lines of a coordinator or a member, in pieces of any length. They have plans, files,
  * steps of a sweep, parts of documents, and an observer's targets. The bytes are also a payload of NATS and a stored record.

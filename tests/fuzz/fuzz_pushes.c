@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as frames of WebSocket, and as server-sent events, through the kernel's own parsers. The result must not depend
  * on how they are cut. Parsers of another kind, which have all bytes before them, must count the same. The first byte gives

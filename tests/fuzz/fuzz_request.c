@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Any bytes as the first line of HTTP/1's request and response, through the kernel's own parsers. The method and
  * path of request.h only lose routes and stay bounded. A simple line's route is the rule's, a status the C library's.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * bpf/protocol/events.h, the kernel's own source: which lines dispatch an event. Streams are those of the HTML Living
  * Standard (9.2.6), and with each form of a line's end.

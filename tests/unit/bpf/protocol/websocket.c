@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * bpf/protocol/websocket.h, the kernel's own source: where messages of WebSocket end, however their bytes are cut. The frames
  * are those of RFC 6455 (5.7) and what it forbids.

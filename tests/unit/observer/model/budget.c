@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The share of the past is given once: to the history and to the series together. */
 #include "unit.h"
 
