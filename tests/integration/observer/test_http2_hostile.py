@@ -2,9 +2,13 @@
 """HTTP/2 as its attackers and slowest clients speak it (--http): resets at once, windows of a byte, DATA that no
 write shows. The counts are those of nginx, or the test's own."""
 import os
+import random
 import socket
 import struct
+import threading
 import time
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -151,3 +155,125 @@ def test_the_tail_of_streams_is_where_the_delay_is(start):
         assert slow["sum"]["stages"]["service"] >= 0.9 * slow["sum"]["round_trip_ns"]
         words, percent = named(driver.report)
         assert words == "service" and percent >= 90, driver.report
+
+
+# ---- more than there is room for ----
+
+AT_ONCE = 32768  # streams of all services: docs/measurement.md
+PUT = b"\x42\x03PUT\x86\x44\x05/file\x41\x04test"
+
+
+@needs_program("nginx")
+def test_more_streams_than_there_is_room_for(start):
+    """34,000 uploads are open at once. Those without room are lost, and in no figure. When the others are over there is
+    room again. nginx's log has each."""
+    connections, each, later = 20, 1700, 100
+    nginx = start(Nginx(listen_options="http2", server="http2_max_concurrent_streams 4000; access_log {folder}/access.log; "
+                        "location /file { root {folder}; client_max_body_size 1k; dav_methods PUT; }"))
+    log = Path(nginx.files.name, "access.log")
+    observer = start(Observer("--http", "--samples", "0", ports=[nginx.port]))
+    clients = [Frames(nginx.port) for _ in range(connections)]
+    for client in clients:
+        acknowledged(client)  # or else not all arrivals are kept: those before the preface was read
+        for first in range(1, 2 * each, 200):
+            client.send(b"".join(frame(HEADERS, stream, PUT, flags=0x4) for stream in range(first, min(first + 200, 2 * each), 2)))
+        acknowledged(client)
+    entry = service(observer.document(), nginx.port)
+    assert entry["http2"]["streams"] == connections * each and entry["exchanges"] == 0
+    assert entry["http2"]["lost"] == connections * each - AT_ONCE
+    assert entry["open"]["read"] == AT_ONCE
+    for client in clients:
+        client.send(b"".join(frame(DATA, stream, b"", flags=0x1) for stream in range(1, 2 * each, 2)))
+        acknowledged(client)
+    for client in clients:
+        answered(client, each)
+        client.send(b"".join(request(stream) for stream in range(2 * each + 1, 2 * each + 2 * later, 2)))
+        answered(client, later)
+        client.close()
+    observer.stop()
+    entry = service(observer.summary(), nginx.port)
+    logged = Counter(line.split('"')[2].split()[0] for line in log.read_text().splitlines())
+    assert sum(logged.values()) == connections * (each + later)
+    assert entry["http2"]["streams"] == connections * (each + later)
+    assert entry["http2"]["lost"] == connections * each - AT_ONCE and entry["http2"]["given_up"] == 0
+    assert entry["exchanges"] == entry["responses"]["count"] == AT_ONCE + connections * later
+    assert entry["stages"]["service"]["count"] == entry["exchanges"]
+    assert entry["losses"]["unanswered"] == entry["open"]["read"] == 0
+    assert f"lost {connections * each - AT_ONCE:,}" in observer.stdout
+
+
+def acknowledged(client):
+    """nginx has read all before, and has answered what it could. Keep what came meanwhile."""
+    client.send(frame(PING, 0, bytes(8)))
+    client.kept = getattr(client, "kept", [])
+    while True:
+        got = client.read()
+        if got[:2] == (PING, 1):
+            return
+        client.kept.append(got)
+
+
+def answered(client, count):
+    """Read the ends of @count responses."""
+    while count:
+        kind, flags, *_ = client.kept.pop(0) if client.kept else client.read()
+        count -= kind in (DATA, HEADERS) and flags & 1
+
+
+@needs_program("nginx")
+def test_a_storm_of_resets(start):
+    """Resets in any order, some of them twice, of streams that are new, answered, or over, and nobody waits for anything.
+    Each stream is an exchange or unanswered: an exchange if it was not reset, and none that the client saw no answer of."""
+    nginx = start(Nginx(listen_options="http2", server="http2_max_concurrent_streams 10000;"))
+    observer = start(Observer("--http", "--samples", "0", ports=[nginx.port]))
+    storms = [Storm(nginx.port, seed) for seed in range(6)]
+    for storm in storms:
+        storm.join()
+    observer.stop()
+    entry = service(observer.summary(), nginx.port)
+    opened, begun = sum(storm.opened for storm in storms), sum(len(storm.answered) for storm in storms)
+    assert not [storm.error for storm in storms if storm.error]
+    assert nginx.status()["requests"] == opened
+    counts = entry["http2"]
+    assert (counts["streams"], counts["lost"], counts["given_up"]) == (opened, 0, 0)
+    reset = sum(len(storm.reset) for storm in storms)
+    assert opened - reset <= entry["exchanges"] <= begun
+    assert entry["exchanges"] + entry["losses"]["unanswered"] == opened and entry["open"]["read"] == 0
+    assert 0 < entry["losses"]["unanswered"] <= counts["reset_by_client"] <= reset
+    assert counts["client_resets"]["cancel"] == counts["reset_by_client"]
+
+
+class Storm(threading.Thread):
+    """A client that opens and resets streams as fast as it can. Another thread reads what nginx says."""
+
+    def __init__(self, port, seed):
+        super().__init__(daemon=True)
+        self.frames, self.random = Frames(port), random.Random(seed)
+        self.opened, self.answered, self.reset, self.error = 0, set(), set(), None
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.start()
+
+    def run(self):
+        self.reader.start()
+        for _ in range(20):
+            parts = []
+            for _ in range(200):
+                parts.append(request(2 * self.opened + 1))
+                self.opened += 1
+                if self.random.random() < 0.75:
+                    recent = self.random.choice((1, 10, self.opened))
+                    stream = 2 * (self.opened - self.random.randint(1, min(recent, self.opened))) + 1
+                    parts.append(frame(RST_STREAM, stream, CANCEL))
+                    self.reset.add(stream)
+            self.frames.send(b"".join(parts))
+        self.frames.send(frame(PING, 0, bytes(8)))
+        self.reader.join()
+        self.frames.close()
+
+    def read(self):
+        try:
+            while (got := self.frames.read())[:2] != (PING, 1):
+                if got[0] == HEADERS:
+                    self.answered.add(got[2])
+        except (AssertionError, OSError) as error:
+            self.error = error

@@ -1,3 +1,4 @@
+#!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Servers of messages and events that are not ours: pushes.py websockets|aiohttp [deflate]. They echo each message and send
 one more that nobody asked for; by aiohttp /events?count=N sends N events. On SIGTERM they print what they have counted."""
