@@ -332,7 +332,6 @@ static void read_responses(const struct loader *loader, uint32_t index, struct r
 			continue;
 		add_statuses(responses, all, sums);
 		add_grpc(&service->grpc, all);
-		add_pushes(service, all);
 	}
 	if (loader_config(loader)->http) {
 		responses->status[0] += cut;
@@ -480,12 +479,29 @@ static void forget_routes(struct run_routes *routes)
 	*routes = (struct run_routes){};
 }
 
+static uint64_t count_responses(const struct loader *loader, uint32_t index)
+{
+	uint64_t sum =
+		loader_config(loader)->http ? counter_sum(loader, index, COUNTER_CUT_HTTP) : 0;
+
+	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
+		const struct service_statuses *all = loader_statuses(loader, copy, index);
+
+		if (!all)
+			continue;
+		sum += __atomic_load_n(&all->unknown, __ATOMIC_RELAXED);
+		for (uint32_t i = 0; i < STATUS_COUNT; i++)
+			sum += __atomic_load_n(&all->counts[i], __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
 /*
- * Routes add up to the responses, so hardly any may come in between. Another process may get the CPU at any place: then
- * reading takes longer than this, and both are read again.
+ * Routes add up to the responses. If one came while both were read, they are read again. At a high rate one always does;
+ * then hardly any may have come, unless another process had the CPU.
  */
-#define TOGETHER_NS    NSEC_PER_MSEC
 #define TOGETHER_TRIES 8
+#define TOGETHER_NS    NSEC_PER_MSEC
 
 int source_slots_responses(const struct loader *loader, uint32_t index, uint16_t port,
 			   struct run_service *service)
@@ -502,8 +518,16 @@ int source_slots_responses(const struct loader *loader, uint32_t index, uint16_t
 		begin_ns = clock_now_ns();
 		read_responses(loader, index, service);
 		r = read_routes(loader, index, port, &service->routes);
-		if (r < 0 || !service->routes.count || clock_now_ns() - begin_ns < TOGETHER_NS)
+		if (r < 0 || !service->routes.count ||
+		    count_responses(loader, index) == service->responses.count ||
+		    (i >= TOGETHER_TRIES / 2 && clock_now_ns() - begin_ns < TOGETHER_NS))
 			break;
+	}
+	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
+		const struct service_statuses *all = loader_statuses(loader, copy, index);
+
+		if (all)
+			add_pushes(service, all);
 	}
 	return r;
 }
