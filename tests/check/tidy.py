@@ -25,6 +25,9 @@ WHERE = ("lib", "observer", "driver", "tests")
 UNIT_TESTS = ("tests/unit",)
 PATHS = "--paths" in sys.argv
 SETTINGS = Path(__file__).resolve().parents[2] / ".clang-tidy"
+# Options of GCC that clang refuses.
+GCC_ONLY = re.compile(r" -mmemset-strategy=\S+")
+
 FINDING = re.compile(r"^(.*?:\d+):\d+: (?:warning|error): (.*)$")
 
 
@@ -42,6 +45,7 @@ def compiled(root, options):
     for entry in json.loads(database.read_text()):
         path = ours.get(Path(entry["directory"], entry["file"]).resolve())
         if path:
+            entry["command"] = GCC_ONLY.sub("", entry["command"])
             entries.setdefault(path, entry)
     return entries
 

@@ -78,6 +78,14 @@ int link_send(struct link *link, const char *data, size_t length)
 	return 0;
 }
 
+bool link_flow(const struct link *link, struct flow *ret_flow, uint32_t *ret_hash)
+{
+	(void)link;
+	*ret_flow = (struct flow){0};
+	*ret_hash = 0;
+	return false;
+}
+
 void link_close(struct link *link)
 {
 	if (link->state != LINK_CLOSED)

@@ -74,7 +74,9 @@ def test_calls_of_a_foreign_client(start):
     assert sum(truth.values()) == 510
     assert of_grpc(entry) == {NAMES[int(name.split()[1])]: count for name, count in truth.items()}
     assert messages(entry) == (sum(1 + at % 2 for at in range(510)), sum(at % 4 for at in range(510)))
-    assert followed(entry, 510, 1) and timed(entry, 510)
+    assert followed(entry, 510, 1) and entry["exchanges"] == 510
+    # On a busy machine a read may come later than arrivals are kept for: then it is told.
+    assert 450 < entry["stages"]["service"]["count"] == 510 - entry["losses"]["untimed"]
 
 
 @pytest.mark.parametrize("runtime", BOTH)

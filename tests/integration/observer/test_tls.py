@@ -288,7 +288,7 @@ def test_the_handshake_takes_its_time(start, certificate, version):
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = insecure(version).wrap_bio(incoming, outgoing)
     with socket.create_connection(("127.0.0.1", nginx.port)) as client:
-        done = False
+        done, begin_ns = False, time.monotonic_ns()
         while not done:
             try:
                 tls.do_handshake()
@@ -297,6 +297,7 @@ def test_the_handshake_takes_its_time(start, certificate, version):
                 pass
             time.sleep(0.05)
             client.sendall(outgoing.read())
+            end_ns = time.monotonic_ns()
             if not done:
                 incoming.write(client.recv(65536))
         time.sleep(0.05)
@@ -310,7 +311,7 @@ def test_the_handshake_takes_its_time(start, certificate, version):
     observer.stop()
     entry = service(observer.summary(), nginx.port)
     assert entry["tls_handshake"]["count"] == entry["exchanges"] == 1
-    assert 45 * MS <= entry["tls_handshake"]["sum_ns"] < 140 * MS
+    assert 45 * MS <= entry["tls_handshake"]["sum_ns"] < end_ns - begin_ns + 20 * MS
     for name in ("socket_queue", "receive", "service"):
         assert stage(entry, name)["sum_ns"] < 30 * MS
 
