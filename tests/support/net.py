@@ -187,6 +187,6 @@ class Lan:
 
     def mend(self, host):
         self.switch.exec(["ip", "link", "set", self.ports[host], "up"])
-        # What failed meanwhile is remembered for a second: no route to the host.
+        # The kernel remembers for a second that the host could not be reached.
         for end in (host, *(other for other in self.ports if other is not host)):
             end.exec(["ip", "neigh", "flush", "all"])

@@ -75,7 +75,7 @@ def test_calls_of_a_foreign_client(start):
     assert of_grpc(entry) == {NAMES[int(name.split()[1])]: count for name, count in truth.items()}
     assert messages(entry) == (sum(1 + at % 2 for at in range(510)), sum(at % 4 for at in range(510)))
     assert followed(entry, 510, 1) and entry["exchanges"] == 510
-    # On a busy machine a read may come later than arrivals are kept for: then it is told.
+    # On a busy machine a read may come later than arrivals are kept for, and is then counted as untimed.
     assert 450 < entry["stages"]["service"]["count"] == 510 - entry["losses"]["untimed"]
 
 
