@@ -9,13 +9,14 @@
 
 /* Limits of one read or write. */
 #define PUSH_STEPS (1 << 22)
-/* Bytes of a response that are searched for its type, in how many buffers, and those of one step. */
+/* Bytes of a response that are searched for its type, in how many buffers, and the places of one step. */
 #define PUSH_LOOK    1024
 #define PUSH_BUFFERS 8
-#define PUSH_WORDS   16 /* of 4 bytes */
+#define PUSH_PLACES  8
 
-/* Four bytes, the first one lowest, in small letters. */
-#define WORD(a, b, c, d) ((__u32)(a) | (__u32)(b) << 8 | (__u32)(c) << 16 | (__u32)(d) << 24)
+/* Four bytes, and eight, the first one lowest. */
+#define WORD(a, b, c, d)	      ((__u32)(a) | (__u32)(b) << 8 | (__u32)(c) << 16 | (__u32)(d) << 24)
+#define WORD8(a, b, c, d, e, f, g, h) (WORD(a, b, c, d) | (__u64)WORD(e, f, g, h) << 32)
 
 struct push_call {
 	struct push_conn *p;
@@ -40,50 +41,88 @@ static __always_inline struct service_statuses *pushed_of(const struct push_conn
 
 /* ---- is it one? ---- */
 
-struct push_scan {
-	struct command_conn *look;
-	__u64 found;
-};
-
-/* Return 1 or 0 without a branch: the verifier would go each way. */
-static __always_inline __u64 is_word(__u32 word, __u32 wanted)
+/* Return 1 or 0 without a branch. */
+static __always_inline __u64 is_other(__u64 a, __u64 b)
 {
-	__u64 differs = word ^ wanted;
+	__u64 differs = a ^ b;
 
-	differs--;
+	differs |= -differs;
 	barrier_var(differs);
 	return differs >> 63;
 }
 
-/* Text of 17 bytes has one of these words at an address that is a multiple of 4. */
-static long scan_step(__u32 i, struct push_scan *scan)
+/*
+ * The head of a response that is searched for its type. The result of a step is kept in the map: on the stack the verifier
+ * would follow each number of steps apart.
+ */
+struct push_scan {
+	/* ->at: the next byte; ->begun: how many lines have the type; ->rest: where the only one begins. */
+	struct command_conn *look;
+	__u64 have;
+};
+
+/* Return the eight bytes from @at + @further on, the first one lowest. There is room for them after the last place. */
+static __always_inline __u64 text_at(const struct command_conn *look, __u64 at, __u32 further)
 {
-	__u64 at = i;
-	__u32 *words;
-	__u64 found = 0;
-
 	barrier_var(at); /* or the verifier does not see its bound */
-	at = (at & (PUSH_LOOK / (4 * PUSH_WORDS) - 1)) * PUSH_WORDS;
-	words = &scan->look->queue[at];
-#pragma clang loop unroll(full)
-	for (int k = 0; k < PUSH_WORDS; k++) {
-		__u32 word = PLAIN(&words[k]) | 0x20202020;
-
-		PLAIN(&words[k]) = 0; /* no text is kept */
-		found |= is_word(word, WORD('e', 'v', 'e', 'n')) |
-			 is_word(word, WORD('v', 'e', 'n', 't')) |
-			 is_word(word, WORD('e', 'n', 't', '-')) |
-			 is_word(word, WORD('n', 't', '-', 's'));
-		barrier_var(found); /* or clang keeps every word on the stack */
-	}
-	scan->found |= found;
-	return 0;
+	at &= PUSH_LOOK - 1;
+	return *(const __u64 *)((const __u8 *)look->text + at + further);
 }
 
-/* Copy the first bytes of the current write of @count to look->queue. Return their number. */
+/* Return the number of bytes up to the first newline of eight and with it; 8: there is none. */
+static __always_inline __u64 to_newline(__u64 bytes)
+{
+	__u64 newlines = 0;
+
+	http1_empty_lines(0, &newlines, bytes);
+	newlines |= 1ULL << 63;
+	return (((newlines & -newlines) >> 7) * 0x0001020304050607ULL >> 56) + 1;
+}
+
+#define SMALL 0x2020202020202020ULL /* makes letters small, and '*' of a newline */
+
+/* Return whether the value at @at is the type of server-sent events. After several blanks it may be. */
+static __always_inline bool may_be_events(const struct command_conn *look, __u64 at)
+{
+	__u64 value = text_at(look, at, 0);
+	__u64 blanks = (value & 0xff) == ' ' || (value & 0xff) == '\t';
+
+	if (blanks)
+		value = text_at(look, at, 1);
+	return (value | SMALL) == WORD8('t', 'e', 'x', 't', '/', 'e', 'v', 'e') ||
+	       (blanks && ((value & 0xff) == ' ' || (value & 0xff) == '\t'));
+}
+
+/* Go on to the next line, or by eight bytes, some times. Without a branch: the verifier would go each way at each place. */
+static long scan_step(__u32 i, struct push_scan *scan)
+{
+	struct command_conn *look = scan->look;
+	__u64 at = look->at, types = look->begun, type_at = look->rest, more = 1;
+
+#pragma clang loop unroll(full)
+	for (int k = 0; k < PUSH_PLACES; k++) {
+		__u64 line, end, other;
+
+		at += to_newline(text_at(look, at, 0));
+		line = text_at(look, at - 1, 0);
+		end = line & 0xffff;
+		more &= is_other(end, '\n' | '\r' << 8) & is_other(end, '\n' | '\n' << 8);
+		other = is_other(line | SMALL, WORD8('*', 'c', 'o', 'n', 't', 'e', 'n', 't')) |
+			is_other((text_at(look, at, 7) | SMALL) << 16,
+				 WORD8(0, 0, '-', 't', 'y', 'p', 'e', ':'));
+		types += 1 - other;
+		type_at |= at & (other - 1);
+	}
+	look->at = at;
+	look->rest = type_at;
+	look->begun = types;
+	return !more || at >= scan->have;
+}
+
+/* Copy the first bytes of the current write of @count to look->text. Return their number. */
 static __always_inline __u32 copy_start(struct command_conn *look, __u32 count)
 {
-	__u8 *text = (__u8 *)look->queue;
+	__u8 *text = (__u8 *)look->text;
 	__u32 have = 0;
 
 	bytes_begin(&look->bytes, count);
@@ -108,24 +147,35 @@ static __always_inline __u32 copy_start(struct command_conn *look, __u32 count)
 	return have;
 }
 
+/* Return whether the first @have bytes of look->text are the head of a response that pushes may follow. */
+static __always_inline bool is_suspected(struct command_conn *look, __u32 have)
+{
+	struct push_scan scan = {.look = look, .have = have};
+	const __u32 *words = (const __u32 *)look->text;
+
+	if (have < HTTP1_STATUS_LENGTH || words[0] != WORD('H', 'T', 'T', 'P'))
+		return false;
+	if (words[2] != WORD(' ', '2', '0', '0'))
+		return words[2] == WORD(' ', '1', '0', '1');
+	look->at = look->rest = look->begun = 0;
+	bpf_loop(PUSH_LOOK / PUSH_PLACES, scan_step, &scan, 0);
+	return look->begun > 1 || (look->begun && may_be_events(look, look->rest + 13));
+}
+
 __noinline int pushes_suspected(const struct conn *c, __u32 phase, __u32 count)
 {
-	__u32 zero = 0, have, version, status;
-	struct push_scan scan = {};
+	struct command_conn *look;
+	__u32 zero = 0;
+	bool suspected;
 
 	if (!c || phase != CONN_READING || c->phase != CONN_RESPONDING || c->marks & MARK_TLS)
 		return 0;
-	scan.look = bpf_map_lookup_elem(&pipeline_looks, &zero);
-	if (!scan.look || count < HTTP1_STATUS_LENGTH)
+	look = bpf_map_lookup_elem(&pipeline_looks, &zero);
+	if (!look || count < HTTP1_STATUS_LENGTH)
 		return 0;
-	have = copy_start(scan.look, count);
-	version = scan.look->queue[0];
-	status = scan.look->queue[2];
-	bpf_loop(PUSH_LOOK / (4 * PUSH_WORDS), scan_step, &scan, 0);
-	if (have < HTTP1_STATUS_LENGTH || version != WORD('H', 'T', 'T', 'P'))
-		return 0;
-	return status == WORD(' ', '1', '0', '1') ||
-	       (status == WORD(' ', '2', '0', '0') && scan.found);
+	suspected = is_suspected(look, copy_start(look, count));
+	__builtin_memset(look->text, 0, PUSH_LOOK); /* no text is kept */
+	return suspected;
 }
 
 /* ---- bytes ---- */

@@ -304,7 +304,9 @@ def test_the_response_ends_with_its_head(start):
 
 @pytest.mark.parametrize("head, wrap", [
     (EVENTS, chunk), (EVENTS.replace(b"Transfer-Encoding: chunked", b"Connection: close"), bytes),
-    (EVENTS.replace(b"Transfer-Encoding: chunked", b"X: " + b"long " * 150), bytes)])
+    (EVENTS.replace(b"Transfer-Encoding: chunked", b"X: " + b"long " * 150), bytes),
+    (EVENTS.replace(b"Content-Type: text", b"CONTENT-type:Text"), chunk),
+    (EVENTS.replace(b"Content-Type: ", b"X: 1234\r\nContent-Type:\t \t "), chunk)])
 def test_events_cut_at_every_byte(start, head, wrap):
     """In chunks, up to the end of the connection, and after a long head; the first ones come with the head."""
     data = b"\xef\xbb\xbf: alive\n\n" + EVENT + b"data: a\r\rdata: b\r\n\r\nid: 1\n\ndata\n\n"
