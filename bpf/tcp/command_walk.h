@@ -67,6 +67,21 @@ static __always_inline bool command_all_seen(const struct command_conn *h)
 	return !h->rest && h->at >= h->have;
 }
 
+/* Begin at the first of the current call's bytes, h->rest. */
+static __always_inline void command_walk_begins(struct command_conn *h)
+{
+	h->have = h->at = 0;
+	bytes_begin(&h->bytes, h->rest);
+}
+
+/* A walk is over, for the reason @over. Return why the connection is given up; 0: it is not. */
+static __always_inline __u64 command_walk_ends(const struct command_conn *h, __u64 over)
+{
+	if (over)
+		return over;
+	return command_all_seen(h) ? 0 : ROUTE_UNSEEN + 1;
+}
+
 /* Return the sequence number of the next byte. */
 static __always_inline __u32 command_seq(const struct command_conn *h)
 {
@@ -89,5 +104,17 @@ int command_responds(struct command_conn *h);
 
 /* It has ended. Return 0, or COMMAND_LEFT. */
 int command_over(struct command_conn *h);
+
+/* The walk through a write is over. Return why the connection is given up; 0: it is not. */
+static __always_inline int command_wrote(struct command_conn *h, __u64 over)
+{
+	over = command_walk_ends(h, over);
+	if (over)
+		h->over = over;
+	h->reply.end_seq = command_seq(h);
+	if (!h->over && h->out.left)
+		command_responds(h);
+	return h->over;
+}
 
 #endif

@@ -196,12 +196,9 @@ __noinline int commands_in(struct command_conn *h, struct conn *c)
 
 	if (!h || !c)
 		return 0;
-	h->have = h->at = 0;
-	bytes_begin(&h->bytes, h->rest);
+	command_walk_begins(h);
 	bpf_loop(COMMANDS_STEPS, command_in_step, &call, 0);
-	if (call.over)
-		return call.over;
-	return command_all_seen(h) ? 0 : ROUTE_UNSEEN + 1;
+	return command_walk_ends(h, call.over);
 }
 
 /* ---- replies ---- */
@@ -468,17 +465,9 @@ __noinline int commands_out(struct command_conn *h, struct conn *c)
 
 	if (!h || !c)
 		return 0;
-	h->have = h->at = 0;
-	bytes_begin(&h->bytes, h->rest);
+	command_walk_begins(h);
 	bpf_loop(COMMANDS_STEPS, command_out_step, &call, 0);
-	if (call.over)
-		h->over = call.over;
-	else if (!command_all_seen(h))
-		h->over = ROUTE_UNSEEN + 1;
-	h->reply.end_seq = command_seq(h);
-	if (!h->over && h->out.left)
-		command_responds(h);
-	return h->over;
+	return command_wrote(h, call.over);
 }
 
 /* ---- the end ---- */

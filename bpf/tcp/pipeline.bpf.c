@@ -244,13 +244,10 @@ __noinline int pipeline_in(struct command_conn *h, struct conn *c)
 
 	if (!h || !c)
 		return 0;
-	h->have = h->at = 0;
-	bytes_begin(&h->bytes, h->rest);
+	command_walk_begins(h);
 	bpf_loop(COMMANDS_STEPS, pipeline_in_step, &call, 0);
 	__builtin_memset(h->chunk, 0, sizeof(h->chunk));
-	if (call.over)
-		return call.over;
-	return command_all_seen(h) ? 0 : ROUTE_UNSEEN + 1;
+	return command_walk_ends(h, call.over);
 }
 
 /* ---- responses ---- */
@@ -311,18 +308,10 @@ __noinline int pipeline_out(struct command_conn *h, struct conn *c)
 
 	if (!h || !c)
 		return 0;
-	h->have = h->at = 0;
-	bytes_begin(&h->bytes, h->rest);
+	command_walk_begins(h);
 	bpf_loop(COMMANDS_STEPS, pipeline_out_step, &call, 0);
 	__builtin_memset(h->chunk, 0, sizeof(h->chunk));
-	if (call.over)
-		h->over = call.over;
-	else if (!command_all_seen(h))
-		h->over = ROUTE_UNSEEN + 1;
-	h->reply.end_seq = command_seq(h);
-	if (!h->over && h->out.left)
-		command_responds(h);
-	return h->over;
+	return command_wrote(h, call.over);
 }
 
 __noinline int pipeline_lost(struct command_conn *h, __u32 over)
