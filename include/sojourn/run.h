@@ -696,6 +696,7 @@ int run_merge(struct run *run, struct run *other, char **ret_error);
  */
 int run_check_times(const struct run *run, const struct run *other, char **ret_error);
 
+void run_routes_clear(struct run_routes *routes);
 void run_joined_free(struct run_joined *joined);
 DEFINE_CLEANUP(struct run_joined *, run_joined_free)
 

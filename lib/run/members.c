@@ -164,7 +164,7 @@ static const struct run_member routes_table[] = {
 	 .limit = RUN_ROUTES_MOST, .counts = true},
 	COUNTERS(struct run_routes, not_known, run_routeless_names),
 };
-static const struct run_members routes_members = MEMBERS(struct run_routes, routes);
+const struct run_members run_routes_members = MEMBERS(struct run_routes, routes);
 
 static const struct run_member proposal_table[] = {
 	STRING(struct run_proposal, route),
@@ -273,7 +273,7 @@ static const struct run_member service_table[] = {
 	{MEMBER(struct run_service, OBJECT, grpc), .members = &grpc_members, .sparse = true},
 	{MEMBER(struct run_service, OBJECT, websocket), .members = &websocket_members, .sparse = true},
 	{MEMBER(struct run_service, OBJECT, events), .members = &events_members, .sparse = true},
-	{MEMBER(struct run_service, OBJECT, routes), .members = &routes_members, .sparse = true},
+	{MEMBER(struct run_service, OBJECT, routes), .members = &run_routes_members, .sparse = true},
 	{MEMBER(struct run_service, OBJECT, proposed), .members = &proposed_members, .sparse = true},
 	NUMBER(struct run_service, quiet_ns),
 	NUMBER(struct run_service, connections),

@@ -86,6 +86,7 @@ extern const struct run_members run_service_members;
 extern const struct run_members run_cost_members;
 extern const struct run_members run_machine_members;
 extern const struct run_members run_program_members;
+extern const struct run_members run_routes_members;
 extern const struct run_members run_joined_members;
 extern const struct run_members run_sweep_step_members;
 /* struct run; the top level also has `schema` and `buckets`. */

@@ -81,6 +81,12 @@ void run_joined_free(struct run_joined *joined)
 	members_free_list(&run_joined_members, joined, joined != NULL);
 }
 
+void run_routes_clear(struct run_routes *routes)
+{
+	members_free(&run_routes_members, routes);
+	*routes = (struct run_routes){};
+}
+
 void run_row_list_clear(struct run_row_list *rows)
 {
 	members_free_list(&run_row_members, rows->list, rows->count);

@@ -470,15 +470,6 @@ static int read_routes(const struct loader *loader, uint32_t index, uint16_t por
 	return r;
 }
 
-static void forget_routes(struct run_routes *routes)
-{
-	for (size_t row = 0; row < routes->count; row++)
-		free(routes->list[row].route);
-	free(routes->list);
-	free(routes->protocol);
-	*routes = (struct run_routes){};
-}
-
 static uint64_t count_responses(const struct loader *loader, uint32_t index)
 {
 	uint64_t sum =
@@ -511,7 +502,7 @@ int source_slots_responses(const struct loader *loader, uint32_t index, uint16_t
 
 	for (unsigned int i = 0; i < TOGETHER_TRIES; i++) {
 		if (i) {
-			forget_routes(&service->routes);
+			run_routes_clear(&service->routes);
 			service->responses = (struct run_responses){};
 			service->grpc = (struct run_grpc){};
 		}
