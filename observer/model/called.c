@@ -76,9 +76,19 @@ static void add_called(void *context, const void *key, uint64_t connections)
 			(struct called){*(const struct call_key *)key, connections};
 }
 
+static int compare_called(const void *a, const void *b)
+{
+	const struct called *x = a, *y = b;
+
+	return memcmp(&x->key, &y->key, sizeof(x->key));
+}
+
 int upstreams_read_called(const struct loader *loader, struct called_list *ret_called)
 {
 	loader_calls(loader, add_called, ret_called);
+	if (ret_called->count)
+		qsort(ret_called->list, ret_called->count, sizeof(*ret_called->list),
+		      compare_called);
 	return ret_called->short_of_memory ? -ENOMEM : 0;
 }
 
@@ -90,47 +100,37 @@ static bool is_far(const struct outgoing *outgoing)
 	return outgoing->port && !outgoing->here;
 }
 
-/* Fill in the connections whose process is known. */
-static int keep_far(const struct outgoing_list *open, struct socket_owner *owners,
-		    struct far_list *far)
+size_t upstreams_far_inodes(const struct outgoing_list *open, struct socket_owner *ret_owners)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < open->count && count < FAR_MOST; i++)
 		if (is_far(&open->list[i]))
-			owners[count++].inode = open->list[i].inode;
-	process_owners(owners, count);
-	far->list = calloc(count + 1, sizeof(*far->list));
-	if (!far->list)
+			ret_owners[count++].inode = open->list[i].inode;
+	return count;
+}
+
+int upstreams_keep_far(const struct outgoing_list *open, const struct socket_owner *owners,
+		       size_t count, struct far_list *ret_far)
+{
+	size_t most = open->count < FAR_MOST ? open->count : FAR_MOST;
+
+	ret_far->list = calloc(most + 1, sizeof(*ret_far->list));
+	if (!ret_far->list)
 		return -ENOMEM;
-	for (size_t i = 0; i < open->count && far->count < count; i++) {
+	for (size_t i = 0; i < open->count && ret_far->count < most; i++) {
 		const struct outgoing *outgoing = &open->list[i];
 		uint32_t pid = is_far(outgoing) ? process_owner(owners, count, outgoing->inode) : 0;
-		struct far *one = &far->list[far->count];
+		struct far *one = &ret_far->list[ret_far->count];
 
 		if (!pid)
 			continue;
 		one->pid = pid;
 		snprintf(one->towards, sizeof(one->towards), "%.*s", (int)sizeof(one->towards) - 1,
 			 outgoing->towards);
-		far->count++;
+		ret_far->count++;
 	}
 	return 0;
-}
-
-int upstreams_find_far(struct far_list *ret_far)
-{
-	struct outgoing_list open = {};
-	struct socket_owner *owners;
-	int r = outgoing_read(&open);
-
-	if (r < 0)
-		return r;
-	owners = calloc(open.count + 1, sizeof(*owners));
-	r = owners ? keep_far(&open, owners, ret_far) : -ENOMEM;
-	free(owners);
-	free(open.list);
-	return r;
 }
 
 #define CALLED_MOST 64
@@ -158,11 +158,13 @@ static int add_place(struct run_service *front, const char *towards, uint64_t co
 
 static uint64_t called_since(const struct called_list *before, const struct called *now)
 {
-	for (size_t i = 0; i < before->count; i++)
-		if (!memcmp(&before->list[i].key, &now->key, sizeof(now->key)) &&
-		    before->list[i].connections <= now->connections)
-			return now->connections - before->list[i].connections;
-	return now->connections;
+	const struct called *found = before->count ? bsearch(now, before->list, before->count,
+							     sizeof(*now), compare_called)
+						   : NULL;
+
+	return found && found->connections <= now->connections
+		       ? now->connections - found->connections
+		       : now->connections;
 }
 
 static bool is_loopback(const uint32_t address[static 4])

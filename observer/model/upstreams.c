@@ -30,9 +30,19 @@ static void add_front(void *context, const void *front, uint64_t connections)
 		fronts->list[fronts->count++] = (struct front){*key, connections, NULL};
 }
 
+static int compare_fronts(const void *a, const void *b)
+{
+	const struct front *x = a, *y = b;
+
+	return memcmp(&x->key, &y->key, sizeof(x->key));
+}
+
 static int read_fronts(const struct loader *loader, struct fronts *ret_fronts)
 {
 	loader_fronts(loader, add_front, ret_fronts);
+	if (ret_fronts->count)
+		qsort(ret_fronts->list, ret_fronts->count, sizeof(*ret_fronts->list),
+		      compare_fronts);
 	return ret_fronts->short_of_memory ? -ENOMEM : 0;
 }
 
@@ -153,16 +163,12 @@ static int add_older(struct upstreams *upstreams, uint16_t port, uint32_t pid, u
 	return 0;
 }
 
-/* Count each connection that a service has for its client's process. */
-static int count_older(struct upstreams *upstreams, struct search *search)
+/* Give each end of a service its client's inode, and note these in @owners. Return their number. */
+static size_t match_ends(struct search *search, struct socket_owner *owners)
 {
-	autofree struct socket_owner *owners = calloc(search->count + 1, sizeof(*owners));
 	struct end *ends = search->ends;
 	size_t count = 0;
-	int r = owners ? 0 : -ENOMEM;
 
-	if (r < 0)
-		return r;
 	if (search->count)
 		qsort(ends, search->count, sizeof(*ends), compare_ends);
 	for (size_t i = 0; i + 1 < search->count; i++) {
@@ -172,17 +178,50 @@ static int count_older(struct upstreams *upstreams, struct search *search)
 		if (ends[i].inode)
 			owners[count++].inode = ends[i].inode;
 	}
+	return count;
+}
+
+/* Count each connection that a service has for its client's process. */
+static int count_older(struct upstreams *upstreams, const struct search *search,
+		       const struct socket_owner *owners, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < search->count; i++) {
+		const struct end *end = &search->ends[i];
+
+		if (!end->is_client)
+			r = add_older(upstreams, end->port,
+				      process_owner(owners, count, end->inode), 1);
+	}
+	return r;
+}
+
+/* Find the processes of all these connections in one pass over /proc. */
+static int keep_connections(struct upstreams *upstreams, struct search *search,
+			    const struct outgoing_list *open)
+{
+	autofree struct socket_owner *owners =
+		calloc(search->count + open->count + 1, sizeof(*owners));
+	size_t count;
+	int r;
+
+	if (!owners)
+		return -ENOMEM;
+	count = match_ends(search, owners);
+	count += upstreams_far_inodes(open, owners + count);
 	process_owners(owners, count);
-	for (size_t i = 0; !r && i < search->count; i++)
-		if (!ends[i].is_client)
-			r = add_older(upstreams, ends[i].port,
-				      process_owner(owners, count, ends[i].inode), 1);
+	r = count_older(upstreams, search, owners, count);
+	/* Without these the front's connections are fewer than the upstream's, and their part is not known. */
+	if (!r)
+		(void)upstreams_keep_far(open, owners, count, &upstreams->far_before);
 	return r;
 }
 
 int upstreams_begin(struct upstreams *upstreams, const struct run *base)
 {
 	struct search search = {.run = base};
+	struct outgoing_list open = {};
 	int fd, r = netns_open(NULL, &fd, &search.netns);
 
 	if (!r && base->service_count)
@@ -190,12 +229,12 @@ int upstreams_begin(struct upstreams *upstreams, const struct run *base)
 				visit, &search);
 	if (!r)
 		r = search.error;
-	if (!r)
-		r = count_older(upstreams, &search);
-	free(search.ends);
-	/* Without these the front's connections are fewer than the upstream's, and their part is not known. */
 	if (!r && base->service_count)
-		(void)upstreams_find_far(&upstreams->far_before);
+		(void)outgoing_read(&open);
+	if (!r)
+		r = keep_connections(upstreams, &search, &open);
+	free(open.list);
+	free(search.ends);
 	upstreams->netns = search.netns;
 	upstreams->looked = !r;
 	return r;
@@ -304,15 +343,15 @@ static int compare_calls(const void *a, const void *b)
 /* Return how many connections of the process are of the period. */
 static uint64_t opened(const struct upstreams *upstreams, const struct front *now)
 {
-	for (size_t i = 0; i < upstreams->before.count; i++) {
-		const struct front *before = &upstreams->before.list[i];
+	const struct fronts *before = &upstreams->before;
+	const struct front *found = before->count ? bsearch(now, before->list, before->count,
+							    sizeof(*now), compare_fronts)
+						  : NULL;
 
-		/* If there are fewer now, the kernel side has forgotten the process and begun again. */
-		if (!memcmp(&before->key, &now->key, sizeof(now->key)) &&
-		    before->connections <= now->connections)
-			return now->connections - before->connections;
-	}
-	return now->connections;
+	/* If there are fewer now, the kernel side has forgotten the process and begun again. */
+	return found && found->connections <= now->connections
+		       ? now->connections - found->connections
+		       : now->connections;
 }
 
 static int add_rows(struct reading *reading)

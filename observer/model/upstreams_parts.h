@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "host/outgoing.h"
+#include "host/process.h"
 #include "kernel/loader.h"
 #include "sojourn/run.h"
 
@@ -106,8 +107,11 @@ void upstreams_served_too(const struct reading *reading, const struct run_servic
 
 /* Read how many connections each process that serves has opened so far, by place. 0 or -ENOMEM. */
 int upstreams_read_called(const struct loader *loader, struct called_list *ret_called);
-/* Find the connections to other hosts that are open when the period begins, and their processes. 0 or -errno. */
-int upstreams_find_far(struct far_list *ret_far);
+/* Note the inodes of connections to other hosts, for process_owners(). Return their number. */
+size_t upstreams_far_inodes(const struct outgoing_list *open, struct socket_owner *ret_owners);
+/* Keep those connections whose process was found. 0 or -ENOMEM. */
+int upstreams_keep_far(const struct outgoing_list *open, const struct socket_owner *owners,
+		       size_t count, struct far_list *ret_far);
 /* Fill in the services' called places, and how many of their own connections are older. 0 or -ENOMEM. */
 int upstreams_name_places(const struct reading *reading, const struct loader *loader);
 
