@@ -38,16 +38,21 @@ def given_back(terminal):
     assert terminal.ask("alternate_on") == "0" and terminal.ask("cursor_flag") == "1"
 
 
-def test_what_it_shows_is_what_the_server_did(start):
-    """The server answers 60 requests, each 20th with 503, and then no more: the screen stays the same."""
-    release, terminal = threading.Event(), start(Terminal())
-
+def sixty_answers(release):
+    """A server that answers 60 requests, each 20th with 503, and no more before the release."""
     def answer(_):
         if len(server.requests) > 60:
             release.wait(60)
         return 503 if len(server.requests) % 20 == 0 else 200
 
-    with Recorder(answer) as server:
+    server = Recorder(answer)
+    return server
+
+
+def test_what_it_shows_is_what_the_server_did(start):
+    """The server answers 60 requests, each 20th with 503, and then no more: the screen stays the same."""
+    release, terminal = threading.Event(), start(Terminal())
+    with sixty_answers(release) as server:
         try:
             show(terminal, server.url, "-c 1 -d 1h --timeout 1h")
             terminal.wait_for(r"requests/s +0 ")
@@ -85,13 +90,7 @@ def test_a_fleet_is_seen_as_one(start):
     """Of three members the server answers 60 requests in all, each 20th with 503, and then no more. Counts and the merged
     distribution are the server's, and a row names each member."""
     release, terminal = threading.Event(), start(Terminal(100, 40))
-
-    def answer(_):
-        if len(server.requests) > 60:
-            release.wait(60)
-        return 503 if len(server.requests) % 20 == 0 else 200
-
-    with Recorder(answer) as server:
+    with sixty_answers(release) as server:
         try:
             show(terminal, f"fleet --via 'sh -c' --agent-program {DRIVER} --hosts one,two,three --", server.url,
                  "-c 3 -d 1h --timeout 1h")
