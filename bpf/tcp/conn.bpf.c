@@ -95,7 +95,9 @@ static __always_inline void conn_begins(const struct sock *sk, struct conn *c,
 }
 
 /*
- * Move a connection from its storage to its place, if there is one, with the data that accept() has added meanwhile.
+ * Move a connection from its storage to its place, if there is one, with the data that accept() has added meanwhile. The
+ * storage stays, and is found again once the place is left: by a read, say, within which the client's RST comes. It
+ * belongs to no service from now on.
  */
 static __always_inline struct conn *conn_placed(const struct sock *sk, struct conn *c, __u64 now)
 {
@@ -105,6 +107,7 @@ static __always_inline struct conn *conn_placed(const struct sock *sk, struct co
 		return c;
 	if (PLAIN(&c->accepted_ns))
 		placed->accepted_ns = c->accepted_ns;
+	c->service = SERVICE_NONE;
 	return placed;
 }
 
@@ -133,29 +136,42 @@ static __always_inline void conn_established(const struct sock *sk)
 /* The length of the longest alert record of TLS 1.2, with the usual ciphers. */
 #define ALERT_LONGEST 31
 
-/* Return whether unread bytes may be a request. Typed like tcp_of(). */
+/* Return whether the bytes after @seq may be a request. Typed like tcp_of(). */
+static __always_inline bool has_request(const struct sock *sk, const struct conn *c, __u32 seq)
+{
+	const struct tcp_sock *tp = tcp_of(sk);
+	__u32 bytes = tp ? unread_between(sk, seq, tp->rcv_nxt) : 0;
+
+	return bytes > (c->marks & MARK_TLS ? ALERT_LONGEST : 0);
+}
+
 static __always_inline bool has_unread(const struct sock *sk, const struct conn *c)
 {
 	const struct tcp_sock *tp = tcp_of(sk);
-	__u32 unread = tp ? unread_between(sk, tp->copied_seq, tp->rcv_nxt) : 0;
 
-	return unread > (c->marks & MARK_TLS ? ALERT_LONGEST : 0);
+	return tp && has_request(sk, c, tp->copied_seq);
+}
+
+/*
+ * Return whether a request was taken from the socket, and no read of it was seen. The client's RST may come within the
+ * read: TCP handles it before the read returns, to a connection that is forgotten by then.
+ */
+static __always_inline bool read_within(const struct sock *sk, const struct conn *c)
+{
+	return c->phase != CONN_READING && has_request(sk, c, c->read_seq);
 }
 
 /*
  * Return when a request became readable that will not be answered. If that is not known, return when
  * it was first read, or 0.
  */
-static __always_inline __u64 waits_since(const struct sock *sk, struct conn *c)
+static __always_inline __u64 waits_since(struct conn *c)
 {
-	const struct tcp_sock *tp = tcp_of(sk);
 	struct arrival arrival;
 
 	if (c->phase == CONN_READING)
 		return c->start_ns ? c->start_ns - c->accept_delay_ns : c->first_read_ns;
-	if (!tp)
-		return 0;
-	arrival_of(c, tp->copied_seq, &arrival);
+	arrival_of(c, c->read_seq, &arrival);
 	return arrival.ns;
 }
 
@@ -178,7 +194,7 @@ static __always_inline bool may_be_answered(const struct sock *sk, const struct 
 static __always_inline void abandoned(const struct sock *sk, struct conn *c,
 				      struct service_slot *slot)
 {
-	__u64 since_ns = waits_since(sk, c), now = bpf_ktime_get_ns();
+	__u64 since_ns = waits_since(c), now = bpf_ktime_get_ns();
 
 	if (may_be_answered(sk, c))
 		return;
@@ -232,18 +248,18 @@ static __always_inline bool response_cut(const struct sock *sk, struct conn *c,
 /* The server's side is shut: no read or unread request will be answered. @reset: by the client's RST. */
 static __always_inline void conn_writes_over(const struct sock *sk, struct conn *c, bool reset)
 {
-	bool unread = has_unread(sk, c);
+	bool unread = has_unread(sk, c), within = !unread && read_within(sk, c);
 	struct service_slot *slot;
 
 	if (c->flags & CONN_WRITES_OVER)
 		return;
 	c->flags |= CONN_WRITES_OVER;
-	if (c->marks & MARK_MULTIPLEXED || (c->phase != CONN_READING && !unread))
+	if (c->marks & MARK_MULTIPLEXED || (c->phase != CONN_READING && !unread && !within))
 		return;
 	slot = slot_of(c->service);
 	if (slot && !unread && reset && response_cut(sk, c, slot))
 		; /* it is counted as an exchange */
-	else if (slot && !unread && said_goodbye(c))
+	else if (slot && (within ? c->flags & CONN_GOODBYE : !unread && said_goodbye(c)))
 		count_atomic(slot, COUNTER_GOODBYES, 1);
 	else if (slot)
 		abandoned(sk, c, slot);

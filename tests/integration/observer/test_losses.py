@@ -15,7 +15,8 @@ import pytest
 from support.documents import service
 from support.net import Netns, veth
 from support.process import die_with_parent, wait_until
-from support.programs import Observer
+from support.conditions import needs_program
+from support.programs import Nginx, Observer
 from .scene import Scene
 
 TCP_USER_TIMEOUT = 18
@@ -141,3 +142,26 @@ def test_a_reset_within_the_write(start, half_closed):
     entry = scene.end(samples=False)
     assert (entry["exchanges"], entry["losses"]["unanswered"]) == ((0, 1) if half_closed else (1, 0))
     assert entry["losses"]["untimed"] == entry["exchanges"]
+
+
+@needs_program("nginx")
+def test_requests_whose_clients_reset_at_once(start):
+    """nginx reads each request, though some clients reset within the read: each one is answered or not, and none is
+    forgotten. tools/mutate: "a reset within a read is no loss", "closed connections are found again"."""
+    clients, each = 1500, 4
+    request = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
+    nginx = start(Nginx())
+    observer = start(Observer(ports=[nginx.port]))
+    for _ in range(clients):
+        with socket.create_connection(("127.0.0.1", nginx.port)) as client:
+            for _ in range(each - 1):
+                client.sendall(request)
+                assert client.recv(4096)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.sendall(request)
+    wait_until(lambda: nginx.status()["requests"] == clients * each)
+    observer.stop()
+    entry = service(observer.summary(), nginx.port)
+    assert entry["exchanges"] + entry["losses"]["unanswered"] == clients * each
+    assert entry["losses"]["goodbyes"] == entry["losses"]["oneway"] == 0
+    assert entry["bytes_in"] <= clients * each * len(request)
