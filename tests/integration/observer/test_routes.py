@@ -374,20 +374,18 @@ def test_refused(routes, message):
 
 
 def test_a_starved_observer_reads_statuses_and_routes_together(start):
-    """Another process gets the observer's CPU for tens of milliseconds, at any place of a reading. Statuses and routes of one
+    """Another process takes the observer's CPU for some milliseconds, at any place of a reading. Statuses and routes of one
     document are of one moment all the same. tools/mutate: "statuses and routes are read once"."""
     lab = start(Lab())
     observer = start(Observer("--route", "/a", ports=[lab.port]))
     os.sched_setaffinity(observer.pid, {0})
-    os.setpriority(os.PRIO_PROCESS, observer.pid, 19)
-    driver = start(Process([DRIVER, lab.url, "--rate", 3000, "-d", "60s", "-c", 4]))
+    start(Process([DRIVER, lab.url, "--rate", 2000, "-d", "60s", "-c", 4]))
     wait_until(lambda: service(observer.document(), lab.port).get("responses"))
-    apart, end = [], time.monotonic() + 20
+    apart = []
     with subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=lambda: os.sched_setaffinity(0, {0})) as spinner:
-        while time.monotonic() < end:
+        for _ in range(150):
             entry = service(json.loads(observer.get("/v1/services")), lab.port)
             told = sum(route["count"] for route in entry["routes"]["list"]) + sum(entry["routes"]["not_known"].values())
             apart.append(told - entry["responses"]["count"])
         spinner.kill()
-    driver.stop()
-    assert len(apart) >= 10 and max(map(abs, apart)) <= 3000 * 0.01, apart
+    assert sum(map(bool, apart)) <= 3, apart
