@@ -316,7 +316,11 @@ static __always_inline enum counter close_kind(const struct sock *sk, const stru
 		return COUNTER_RESET_BY_SERVER;
 	if (old == TCP_FIN_WAIT1 || (old == TCP_FIN_WAIT2 && !twin))
 		return COUNTER_RESET_BY_SERVER;
-	return c->flags & CONN_SERVER_FIN ? COUNTER_CLOSED_BY_SERVER : COUNTER_CLOSED_BY_CLIENT;
+	/*
+	 * Only the side that sent its FIN second comes to LAST_ACK. CONN_SERVER_FIN does not decide: the kernel runs no
+	 * program within itself, so a state that changes in an interrupt of this program is not seen.
+	 */
+	return old == TCP_LAST_ACK ? COUNTER_CLOSED_BY_CLIENT : COUNTER_CLOSED_BY_SERVER;
 }
 
 /*
