@@ -83,21 +83,18 @@ void model_free(struct model *model)
 static int read_service(struct model *model, uint32_t index, struct run_service *service)
 {
 	const struct service_key *key = &model->keys[index];
+	int r;
 
 	memcpy(service->protocol, key->protocol == IPPROTO_UDP ? "udp" : "tcp", sizeof("tcp"));
 	service->port = key->port;
 	service->netns = key->netns;
 	service->turn = reclaim_turn(model->reclaim, index);
-	source_slots_read(model->loader, index, service);
+	r = source_slots_read(model->loader, index, key, service);
 	source_slots_mark(model->loader, model->plan, key, service);
-	if (key->protocol == IPPROTO_TCP) {
-		int r = source_slots_responses(model->loader, index, key->port, service);
-
-		if (!r)
-			r = source_paths_read(model->loader, index, &service->proposed);
-		return r ? r : source_sockets_read(model->loader, index, service);
-	}
-	return 0;
+	if (r || key->protocol != IPPROTO_TCP)
+		return r;
+	r = source_paths_read(model->loader, index, &service->proposed);
+	return r ? r : source_sockets_read(model->loader, index, service);
 }
 
 static int read_processes(struct model *model, struct run *run)

@@ -171,7 +171,7 @@ static void add_part(struct histogram *h, const struct stage_histogram *part)
 }
 
 /*
- * Make @ret_histogram, a zeroed one, from the sum of its parts. It is written only where there are
+ * Make @ret_histogram, a zeroed one or an earlier reading, from the sum of its parts. It is written only where there are
  * counts: a page that is never written takes neither memory nor time.
  *
  * One copy's bucket may be "negative": RESPOND moves exchanges between buckets, and they change CPUs. Only the sum
@@ -182,18 +182,22 @@ static void add_part(struct histogram *h, const struct stage_histogram *part)
  */
 static void count_parts(const struct histogram *sum, struct histogram *ret_histogram)
 {
+	uint64_t earlier = ret_histogram->count;
 	uint32_t highest = 0;
 
 	if (!sum->sum && !sum->max && !sum->buckets[0])
 		return;
 	ret_histogram->sum = sum->sum;
 	ret_histogram->max = sum->max;
+	ret_histogram->count = 0;
 	for (uint32_t i = 0; i < BUCKET_COUNT; i++) {
-		if ((int64_t)sum->buckets[i] <= 0)
+		bool counted = (int64_t)sum->buckets[i] > 0;
+
+		if (!counted && !earlier)
 			continue;
-		ret_histogram->buckets[i] = sum->buckets[i];
-		ret_histogram->count += sum->buckets[i];
-		highest = i;
+		ret_histogram->buckets[i] = counted ? sum->buckets[i] : 0;
+		ret_histogram->count += ret_histogram->buckets[i];
+		highest = counted ? i : highest;
 	}
 	if (ret_histogram->max < bucket_lower(highest))
 		ret_histogram->max = bucket_upper(highest);
@@ -470,59 +474,6 @@ static int read_routes(const struct loader *loader, uint32_t index, uint16_t por
 	return r;
 }
 
-static uint64_t count_responses(const struct loader *loader, uint32_t index)
-{
-	uint64_t sum =
-		loader_config(loader)->http ? counter_sum(loader, index, COUNTER_CUT_HTTP) : 0;
-
-	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
-		const struct service_statuses *all = loader_statuses(loader, copy, index);
-
-		if (!all)
-			continue;
-		sum += __atomic_load_n(&all->unknown, __ATOMIC_RELAXED);
-		for (uint32_t i = 0; i < STATUS_COUNT; i++)
-			sum += __atomic_load_n(&all->counts[i], __ATOMIC_RELAXED);
-	}
-	return sum;
-}
-
-/*
- * Routes add up to the responses. If one came while both were read, they are read again. At a high rate one always does;
- * then hardly any may have come, unless another process had the CPU.
- */
-#define TOGETHER_TRIES 8
-#define TOGETHER_NS    NSEC_PER_MSEC
-
-int source_slots_responses(const struct loader *loader, uint32_t index, uint16_t port,
-			   struct run_service *service)
-{
-	uint64_t begin_ns;
-	int r = 0;
-
-	for (unsigned int i = 0; i < TOGETHER_TRIES; i++) {
-		if (i) {
-			run_routes_clear(&service->routes);
-			service->responses = (struct run_responses){};
-			service->grpc = (struct run_grpc){};
-		}
-		begin_ns = clock_now_ns();
-		read_responses(loader, index, service);
-		r = read_routes(loader, index, port, &service->routes);
-		if (r < 0 || !service->routes.count ||
-		    count_responses(loader, index) == service->responses.count ||
-		    (i >= TOGETHER_TRIES / 2 && clock_now_ns() - begin_ns < TOGETHER_NS))
-			break;
-	}
-	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
-		const struct service_statuses *all = loader_statuses(loader, copy, index);
-
-		if (all)
-			add_pushes(service, all);
-	}
-	return r;
-}
-
 static void read_messages(const struct loader *loader, uint32_t index, struct run_service *service)
 {
 	uint64_t depth_max = 0;
@@ -550,7 +501,7 @@ static void add_stage(const struct loader *loader, uint32_t copy, uint32_t index
 		add_part(h, &transmit->stages[stage - STAGE_RESIDENCE_END]);
 }
 
-void source_slots_read(const struct loader *loader, uint32_t index, struct run_service *service)
+static void read_slots(const struct loader *loader, uint32_t index, struct run_service *service)
 {
 	uint64_t timed;
 
@@ -570,6 +521,72 @@ void source_slots_read(const struct loader *loader, uint32_t index, struct run_s
 	timed = service->stages[STAGE_SERVICE].histogram.count;
 	fill_zeros(&service->stages[STAGE_RECEIVE].histogram, timed);
 	fill_zeros(&service->stages[STAGE_RESPOND].histogram, timed);
+}
+
+static uint64_t count_responses(const struct loader *loader, uint32_t index)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
+		const struct service_statuses *all = loader_statuses(loader, copy, index);
+
+		if (!all)
+			continue;
+		sum += __atomic_load_n(&all->unknown, __ATOMIC_RELAXED);
+		for (uint32_t i = 0; i < STATUS_COUNT; i++)
+			sum += __atomic_load_n(&all->counts[i], __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+/* Read what each exchange is counted in; @again: in place of an earlier reading. */
+static int read_exchanges(const struct loader *loader, uint32_t index,
+			  const struct service_key *key, bool again, struct run_service *service)
+{
+	if (again) {
+		run_routes_clear(&service->routes);
+		service->responses = (struct run_responses){};
+		service->grpc = (struct run_grpc){};
+	}
+	read_slots(loader, index, service);
+	if (key->protocol != IPPROTO_TCP)
+		return 0;
+	read_responses(loader, index, service);
+	return read_routes(loader, index, key->port, &service->routes);
+}
+
+/*
+ * An exchange is in several counts, which add up. If one came while they were read, they are read again. At a high rate
+ * one always does; then hardly any may have come, unless another process had the CPU.
+ */
+#define TOGETHER_TRIES 8
+#define TOGETHER_LEAST 5
+#define TOGETHER_NS    NSEC_PER_MSEC
+
+int source_slots_read(const struct loader *loader, uint32_t index, const struct service_key *key,
+		      struct run_service *service)
+{
+	for (unsigned int i = 1; i <= TOGETHER_TRIES; i++) {
+		uint64_t begin_ns = clock_now_ns();
+		uint64_t exchanges = exchanges_sum(loader, index);
+		uint64_t responses = count_responses(loader, index);
+		int r = read_exchanges(loader, index, key, i > 1, service);
+
+		if (r < 0)
+			return r;
+		if (exchanges_sum(loader, index) == exchanges &&
+		    count_responses(loader, index) == responses)
+			break;
+		if (i >= TOGETHER_LEAST && clock_now_ns() - begin_ns < TOGETHER_NS)
+			break;
+	}
+	for (uint32_t copy = 0; copy < loader_copies(loader); copy++) {
+		const struct service_statuses *all = loader_statuses(loader, copy, index);
+
+		if (all)
+			add_pushes(service, all);
+	}
+	return 0;
 }
 
 void source_slots_conclude(const struct loader *loader, uint32_t index, struct run_service *service)

@@ -12,11 +12,9 @@
 #include "kernel/plan.h"
 #include "sojourn/run.h"
 
-/* slots.c: read counters and histograms that the kernel keeps. */
-void source_slots_read(const struct loader *loader, uint32_t index, struct run_service *service);
-/* Likewise, of TCP: statuses, and requests by route or by command, if there are any. 0 or -ENOMEM. */
-int source_slots_responses(const struct loader *loader, uint32_t index, uint16_t port,
-			   struct run_service *service);
+/* slots.c: read counters and histograms that the kernel keeps, and statuses and routes of TCP. 0 or -ENOMEM. */
+int source_slots_read(const struct loader *loader, uint32_t index, const struct service_key *key,
+		      struct run_service *service);
 /* Propose routes for requests that have none, if that was requested. 0 or -ENOMEM. */
 int source_paths_read(const struct loader *loader, uint32_t index,
 		      struct run_proposed *ret_proposed);
