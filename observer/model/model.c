@@ -184,8 +184,11 @@ static int set_begin(struct model *model, struct run *run)
 	return run->started_at ? 0 : -ENOMEM;
 }
 
-/* Visit the sockets once, then read all that the kernel has counted. @flush: see loader_visit_sockets(). */
-static int read_once(struct model *model, bool flush, struct run **ret_run)
+/*
+ * Visit the sockets once, then read all that the kernel has counted. @sampled: take the sampled exchanges in between. Each
+ * was counted before the kernel sent it, so no document has more samples than exchanges.
+ */
+static int read_once(struct model *model, bool sampled, struct run **ret_run)
 {
 	autorun struct run *run = run_new("sojourn", model->options.command);
 	int r;
@@ -194,7 +197,9 @@ static int read_once(struct model *model, bool flush, struct run **ret_run)
 		return -ENOMEM;
 	r = set_begin(model, run);
 	if (!r)
-		r = loader_visit_sockets(model->loader, flush);
+		r = loader_visit_sockets(model->loader, sampled);
+	if (!r && sampled)
+		r = source_ring_drain(model->ring);
 	if (r < 0)
 		return r;
 	model->key_count = loader_services(model->loader, model->keys, model->max_services);
@@ -338,10 +343,11 @@ static void set_messages(const struct model *model, const struct period *period,
 	}
 }
 
+/* Add the samples that read_once() has taken. */
 static int add_samples(struct model *model, const struct period *period, struct run *run)
 {
 	size_t at = 0;
-	int r = source_ring_drain(model->ring);
+	int r = 0;
 
 	for (size_t i = 0; !r && i < model->key_count && at < run->service_count; i++) {
 		if (!model->keys[i].port)

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Single exchanges: with all of them sampled, every request of the client is there once, or counted lost."""
+import json
+import os
 import signal
 import socket
+import sys
 from collections import defaultdict
 
 import pytest
 
 from support.documents import service
-from support.programs import Driver, Lab, Observer
+from support.process import Process, wait_until
+from support.programs import DRIVER, Driver, Lab, Observer
 from support.timing import timing
 
 ALL = 1 << 32
@@ -113,6 +117,26 @@ def test_full_ring_is_counted(start):
     assert entry["exchanges"] == count
     assert len(samples["flow"]) + samples["lost"] + samples["inconsistent"] == count
     assert samples["lost"] > 0 and samples["inconsistent"] == 0
+
+
+def test_never_more_than_exchanges(start):
+    """Another process gets the observer's CPU for tens of milliseconds, at any place of a reading, while exchanges go on.
+    tools/mutate: "samples are taken after the counts"."""
+    lab = start(Lab())
+    observer = start(Observer(ports=[lab.port]))
+    os.sched_setaffinity(observer.pid, {0})
+    os.setpriority(os.PRIO_PROCESS, observer.pid, 19)
+    driver = start(Process([DRIVER, lab.url, "--rate=3000", "-c4", "-d60s"]))
+    wait_until(lambda: service(json.loads(observer.get("/v1/services")), lab.port)["exchanges"] > 100)
+    spinner = start(Process(["taskset", "-c", "0", sys.executable, "-c", "while True: pass"]))
+    more = []
+    for _ in range(8):
+        entry = service(observer.document(), lab.port)
+        more.append(len(entry["samples"]["flow"]) - entry["exchanges"])
+    spinner.close()
+    driver.stop()
+    assert max(more) <= 0, more
+    assert min(more) > -3000, "not all of them were sampled"
 
 
 def test_bounded_choice(start):
