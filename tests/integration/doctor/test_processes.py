@@ -138,7 +138,7 @@ def test_a_leak_of_descriptors_is_foretold(start):
     """Ten descriptors per second leak: the predicted time is within 10 % of the truth."""
     lab = start(LimitedLab(128))
     with every(0.1, lambda: request(lab.url + "?leak=1")):
-        time.sleep(3.5)
+        time.sleep(1)
         doctor = Doctor("--sample", "2s", "--pid", lab.pid)
         finding = doctor.finding("fds-exhausted-soon")
         assert finding["used"] == pytest.approx(len(os.listdir(f"/proc/{lab.pid}/fd")), abs=8)

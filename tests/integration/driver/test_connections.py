@@ -78,11 +78,11 @@ def test_idle_connections_have_a_lifetime_too(start, nginx):
 
 @pytest.mark.alone
 def test_connect_rate(nginx):
-    """100 connections/s for 2 s, and as many requests, one per connection."""
+    """100 connections/s for 1 s, and as many requests, one per connection."""
     result = Driver(nginx.url, "--new-connections", "--connect-rate=100", connections=32,
-                    threads=2, duration="2s").result
+                    threads=2, duration="1s").result
     accepts = nginx.status()["accepts"]
-    assert 150 <= accepts <= 203
+    assert 75 <= accepts <= 103
     assert result["connects"] == result["requests"] == accepts
     assert not any(result["errors"].values())
 
@@ -99,11 +99,11 @@ def test_connect_rate_delays_no_intended_start(start):
     """At a rate, a request that waits for a connection counts from when it was due."""
     lab = start(Lab("--service", "1ms"))
     result = Driver(lab.url, "--new-connections", "--connect-rate=50", "--rate=100",
-                    connections=50, duration="2s").result
-    assert 80 <= result["requests"] <= 102
+                    connections=50, duration="1s").result
+    assert 40 <= result["requests"] <= 52
     assert result["unsent"] == result["scheduled"] - result["requests"]
-    assert abs(result["scheduled"] - 200) <= 5
-    assert result["response_time"]["max_ns"] > 0.5e9
+    assert abs(result["scheduled"] - 100) <= 5
+    assert result["response_time"]["max_ns"] > 0.25e9
     assert result["round_trip"]["p50_ns"] < 0.1e9
 
 

@@ -27,7 +27,7 @@ def result(driver, path):
 def test_two_drivers_start_at_a_time(start, tmp_path, options):
     """Neither sends before; at a rate both start at that very time; their documents add up."""
     nginx = start(Nginx())
-    at = time.time() + 1.5
+    at = time.time() + 1
     written = [f"{at:.6f}", datetime.fromtimestamp(at, timezone.utc).isoformat()]
     paths = [tmp_path / f"{index}.json" for index in range(2)]
     drivers = [drive(start, nginx, path, "--start-at", text, *options)

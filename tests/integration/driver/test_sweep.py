@@ -35,7 +35,7 @@ def test_knee_of_connections(start, tmp_path):
     lab = start(Lab("--service", "5ms", "--block"))
     each = served_each_ns(lab, tmp_path) / 1e9
     for _ in range(3):  # other load of the machine is in every step
-        result, document = sweep(lab.url, tmp_path / "sweep.json", "--think=50ms",
+        result, document = sweep(lab.url, tmp_path / "sweep.json", "--think=50ms", "-d400ms", "--warmup=100ms",
                                  "--ladder=2,4,6,8,12,16,24,32,48")
         found = document["sweep"]
         if 0.85 / each < found["plateau"] < 1.1 / each:
@@ -77,14 +77,13 @@ def test_knee_of_rates(start, tmp_path):
 def test_no_plateau_within_reach(start, tmp_path):
     """Every client has its own sleeping thread: throughput is proportional to clients."""
     lab = start(Lab("--service", "20ms", model="threads"))
-    result, document = sweep(lab.url, tmp_path / "sweep.json", "--ladder=1..16")
+    result, document = sweep(lab.url, tmp_path / "sweep.json", "--ladder=1..16", "-d400ms", "--warmup=100ms")
     found = document["sweep"]
     assert found["plateau"] is None and found["knee"] is None and found["three_quarters"] is None
     assert "still grew" in found["unfitted"] and "still grew" in result.stdout
     assert found["stopped"] is None and len(found["steps"]) == 5
 
 
-@pytest.mark.alone
 def test_server_side_throughput(start, tmp_path):
     """The observer's count of each step is the driver's, apart from a few requests within its bracket."""
     lab = start(Lab("--service", "5ms", model="threads"))
@@ -96,7 +95,6 @@ def test_server_side_throughput(start, tmp_path):
         assert step["server_duration_ns"] == step["duration_ns"]
 
 
-@pytest.mark.alone
 def test_interrupted(start, tmp_path):
     """The completed steps are reported, the current one is not."""
     lab = start(Lab("--service", "5ms", model="threads"))
@@ -283,7 +281,6 @@ BUSY_SERVER = """
 """
 
 
-@pytest.mark.alone
 def test_failures_are_no_throughput(start, tmp_path):
     """A server answers 50 requests a second and refuses the others at once. More load is no more throughput,
     and the sweep ends once most requests fail."""
@@ -333,7 +330,6 @@ def test_ladder_without_sweep():
     assert refused.status == 2 and "it is for sojourn-drive sweep" in refused.stderr
 
 
-@pytest.mark.alone
 def test_several_targets(start, tmp_path):
     """Two servers in turn, one of them 10 ms slower: the rows by target are each server's own count, and add up
     to the step's."""

@@ -130,7 +130,6 @@ def test_only_the_drivers_exchanges(start, tmp_path, own, others):
         assert abs(float(shown_ms[1]) * MS - median_ns) < 0.05 * median_ns
 
 
-@in_quiet
 def test_nothing_is_claimed_without_samples(start, tmp_path):
     """The service's means, which include others, are all there is: no tree and no verdict."""
     driver, _, path = measure(start, tmp_path, "--samples", "0")
@@ -154,9 +153,11 @@ def test_nothing_is_claimed_without_samples(start, tmp_path):
 
 
 @needs_browser
-@in_quiet
 def test_the_page_says_the_same(start, tmp_path):
-    driver, truth, path = measure(start, tmp_path)
+    """As the text, whose times are the server's: test_only_the_drivers_exchanges."""
+    driver, _, path = measure(start, tmp_path)
     run([OBSERVER, "report", path, "-o", tmp_path / "report.html"])
     parts, _, _ = shown(tmp_path)
-    assert is_true(parts, truth, driver.result["round_trip"]["mean_ns"], 5 * US)
+    told = rows(driver.report)
+    assert "service" in parts and parts.keys() == told.keys()
+    assert all(abs(parts[name] - told[name]) <= 0.051 * MS for name in told)

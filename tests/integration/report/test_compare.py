@@ -12,7 +12,7 @@ from support.timing import in_quiet, timing
 
 
 def drive(url, path, *options):
-    run([DRIVER, url, "-c4", "-d2s", "--interval=100ms", "--quiet", "--json", path, *options], seconds=60)
+    run([DRIVER, url, "-c4", "-d1s", "--interval=50ms", "--quiet", "--json", path, *options], seconds=60)
     return path
 
 
@@ -38,8 +38,8 @@ def test_a_run_and_itself(lab, tmp_path):
 @in_quiet
 def test_what_is_slower_is_worse(lab, tmp_path):
     """The server takes 2 ms, then 4 ms as requested: half of the rate, twice the latency."""
-    before = drive(lab.url, tmp_path / "before.json")
-    after = drive(f"{lab.url}?service=4ms", tmp_path / "after.json")
+    before = drive(lab.url, tmp_path / "before.json", "-d2s")
+    after = drive(f"{lab.url}?service=4ms", tmp_path / "after.json", "-d2s")
     text = compare(before, after)
     with timing():
         assert text.splitlines()[0] == "after is worse than before, shown at 1 %"

@@ -37,7 +37,7 @@ def flat(text):
 def test_the_verdict_comes_first(start, lab_options, driver_options, part, said):
     lab = start(Lab(*lab_options))
     observer = start(Observer(ports=[lab.port]))
-    report = drive(lab.url, "-c1", "-n100", "--observer", observer.url, *driver_options)
+    report = drive(lab.url, "-c1", "-n40", "--observer", observer.url, *driver_options)
     observer.stop()
     head, rest = report.split("\n\n", 1)
     verdict = re.search(r"(\d+|99\.\d) % of .* passed " + re.escape(said), flat(head))
