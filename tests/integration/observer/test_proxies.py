@@ -29,6 +29,13 @@ from .test_truth import by_exchange
 BOTH = [pytest.param(Haproxy, marks=needs_haproxy), pytest.param(Envoy, marks=needs_envoy)]
 
 
+def patient(start):
+    """Return an nginx that reads the body at /b before it answers. A proxy that has a whole answer resets a stream whose
+    request is not whole, and curl fails."""
+    lab = start(Lab())
+    return start(Nginx(server=f"location /b {{ proxy_pass {lab.url}; }}"))
+
+
 def asked_by_all(url, tls=()):
     """Return how many requests h2load, nghttp, curl and our driver have sent."""
     run(["h2load", "-n", 600, "-c", 3, "-m", 20, url, f"{url}missing"])
@@ -52,7 +59,7 @@ def asked_by_all(url, tls=()):
 def test_a_proxy_logs_the_same(start, kind):
     """Streams, statuses and messages in front, by the proxy's log; the requests behind, by nginx's count."""
     calls = start(GrpcServer("go"))
-    nginx = start(Nginx())
+    nginx = patient(start)
     proxy = start(kind(nginx.port, calls.port))
     observer = start(Observer("--route", "/test.Service/*", ports=[proxy.port, nginx.port, calls.port]))
     count = asked_by_all(f"http://127.0.0.1:{proxy.port}/")
@@ -142,7 +149,7 @@ def test_times_are_those_of_the_proxys_clock(start, tmp_path, kind, tls):
 @needs_haproxy
 def test_in_tls(start):
     """haproxy gives OpenSSL a source and a sink of its own."""
-    pki, calls, nginx = start(Pki()), start(GrpcServer("go")), start(Nginx())
+    pki, calls, nginx = start(Pki()), start(GrpcServer("go")), patient(start)
     proxy = start(Haproxy(nginx.port, calls.port, pki.issue("server", "IP:127.0.0.1")))
     observer = start(Observer("--tls", "--route", "/missing", ports=[proxy.tls_port]))
     url = f"https://127.0.0.1:{proxy.tls_port}/"
