@@ -36,6 +36,7 @@ class Scene:
         self.service = documents.service(self.run, port)
         self.other = documents.service(json.loads(observed.get("other", observed["run"])), port)
         self.driver = json.loads(parts["drive"])["driver"]
+        self.time_wait = int(parts["time_wait"])  # sockets of the port, in the kernel's own list
         self.truth = [{name: value if name == "peer" else int(value) for name, value in row.items()}
                       for row in csv.DictReader(io.StringIO(parts["truth"]))]
 

@@ -65,6 +65,10 @@ served() {
 		emit "$name.seen" seen
 		emit "$name.drive" "$name.json"
 		emit "$name.truth" "$name.csv"
+		# The kernel's own list; busybox has no ss.
+		awk -v port="$(printf ':%04X' "$at")" \
+			'$2 ~ port "$" && $4 == "06" { n++ } END { print n + 0 }' /proc/net/tcp >time_wait
+		emit "$name.time_wait" time_wait
 		rm -f "$name.json" "$name.csv"
 	done <labs
 	: >labs

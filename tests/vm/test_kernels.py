@@ -101,14 +101,15 @@ def test_three_capabilities_allow_each_program(vm):
 
 @on_all
 def test_server_closes(vm):
-    """Sometimes the client has read the response and closes before the server does."""
+    """Sometimes the client has read the response and closes before the server does. On a starved machine its FIN is sent
+    again, and the answer to that finds no socket. An RST then ends the TIME_WAIT early (RFC 1337), in the kernel's list, too."""
     scene = vm.scene("server_closes")
     closes = scene.service["closes"]
     assert scene.service["accepted"] == 20
     assert closes["closed_by_server"] + closes["closed_by_client"] == 20
-    assert closes["closed_by_server"] >= 10
     assert scene.service["time_wait_created"] == closes["closed_by_server"]
-    assert scene.service["time_wait"] == closes["closed_by_server"]
+    assert scene.service["time_wait"] == scene.time_wait
+    assert 10 <= scene.time_wait <= closes["closed_by_server"]
 
 
 @pytest.mark.long
