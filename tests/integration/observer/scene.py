@@ -53,12 +53,34 @@ class Scene:
         self.ends += [client, connection]
         return client, connection
 
-    def end(self, samples=True):
-        """Close all and return the observer's entry. @samples: check them; only one thread at a time has used a connection."""
+    def close(self):
         for end in (*self.ends, self.listener):
             end.close()
+
+    def end(self, samples=True):
+        """Close all and return the observer's entry. @samples: check them; only one thread at a time has used a connection."""
+        self.close()
         self.observer.stop()
         entry = service(self.observer.summary(), self.port)
         if samples:
             samples_add_up(entry)
         return entry
+
+
+def entries(start, cases, act, *options, before=lambda scene: None, samples=True):
+    """Let act(scene, *case) run for each case, each with a listener of its own. Return [(case, entry)]. One observer sees them
+    all: it takes longer to begin than most cases. before(scene): before it begins."""
+    scenes = [Scene(start, observe=False) for _ in cases]
+    for scene in scenes:
+        before(scene)
+    observer = start(Observer(*options, ports=[scene.port for scene in scenes]))
+    for scene, case in zip(scenes, cases):
+        act(scene, *case)
+    for scene in scenes:
+        scene.close()
+    observer.stop()
+    document = observer.summary()
+    told = [service(document, scene.port) for scene in scenes]
+    for entry in told if samples else ():
+        samples_add_up(entry)
+    return list(zip(cases, told))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """HTTP/2 connections are labelled by their preface, however it is read, and never timed as HTTP/1."""
+import itertools
 import os
 import socket
 import time
@@ -12,6 +13,7 @@ from support.frames import PREFACE
 from support.process import run
 from support.programs import Nginx, Observer
 from support.timing import MS
+from .scene import entries
 from .test_stages import samples_add_up, stage
 
 
@@ -79,34 +81,33 @@ class Scene:
         return entry
 
 
-@pytest.mark.parametrize("together", [True, False])
-@pytest.mark.parametrize("sizes", [(3, 21), (1, 1, 1, 21), (14, 10), (23, 1), (16, 50)])
-def test_the_preface_is_seen_in_parts(start, sizes, together):
+def test_the_preface_is_seen_in_parts(start):
     """Any part of the preface may come with each read, and the rest may be there already."""
-    scene = Scene(start, "--transmit", "all")
-    data = PREFACE + bytes(9)
-    if together:
-        scene.client.sendall(data)
-        time.sleep(0.02)  # in the accept queue
-        scene.accept()
-    else:
-        scene.accept()
-    for size in sizes:
-        if not together:
-            scene.client.sendall(data[:size])
-            data = data[size:]
-        scene.connection.recv(size)
-        time.sleep(0.002)
-    for _ in range(3):
-        scene.connection.sendall(b"frame")
-        scene.client.recv(100)
-        scene.client.sendall(b"frame")
-        scene.connection.recv(100)
-    entry = scene.end()
-    assert entry["losses"]["multiplexed"] == 1
-    assert entry["exchanges"] == entry["accept_delay_ns"] == stage(entry, "service")["count"] == 0
-    assert entry["losses"]["unanswered"] == entry["losses"]["unsolicited"] == 0
-    assert entry["bytes_out"] == 3 * len("frame")
+    def say(scene, sizes, together):
+        data, client = PREFACE + bytes(9), socket.create_connection(("127.0.0.1", scene.port))
+        if together:
+            client.sendall(data)
+            time.sleep(0.02)  # in the accept queue
+        connection, _ = scene.listener.accept()
+        scene.ends += [client, connection]
+        for size in sizes:
+            if not together:
+                client.sendall(data[:size])
+                data = data[size:]
+            connection.recv(size)
+            time.sleep(0.002)
+        for _ in range(3):
+            connection.sendall(b"frame")
+            client.recv(100)
+            client.sendall(b"frame")
+            connection.recv(100)
+
+    cases = itertools.product([(3, 21), (1, 1, 1, 21), (14, 10), (23, 1), (16, 50)], (True, False))
+    for case, entry in entries(start, list(cases), say, "--transmit", "all"):
+        assert entry["losses"]["multiplexed"] == 1, case
+        assert entry["exchanges"] == entry["accept_delay_ns"] == stage(entry, "service")["count"] == 0, case
+        assert entry["losses"]["unanswered"] == entry["losses"]["unsolicited"] == 0, case
+        assert entry["bytes_out"] == 3 * len("frame"), case
 
 
 @pytest.mark.parametrize("parts", [(b"PRI", b"NT 1\n"), (b"P", b"OST /"), (b"PRI * HTTP/2.0", b"\r\n\r\nSX\r\n\r\n"),

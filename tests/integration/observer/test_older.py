@@ -17,12 +17,13 @@ from support.documents import service
 from support.frames import frame
 from support.programs import Nginx, Observer
 from support.timing import MS, in_quiet, lies_within, timing
+from .scene import entries
 from .test_speaks import ask_http2, http2_connection
 from .test_statuses import counted
 
 pytest.importorskip("h2")
 from .test_grpc import grpcio_server  # noqa: E402
-from .test_http2 import STAGES, H2Scene, between  # noqa: E402
+from .test_http2 import STAGES, H2Scene, Talk, between  # noqa: E402
 
 DATA, HEADERS, PRIORITY, RESET, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION = 0, 1, 2, 3, 4, 6, 8, 9
 ACK, END_STREAM, END_HEADERS, PADDED = 1, 1, 4, 8
@@ -284,7 +285,7 @@ def test_odd_frames_are_frames(start):
     assert picked_up(entry, 2, earlier=1)
 
 
-@pytest.mark.parametrize("frames", [
+RESEMBLING = [
     (request(5), request(7), b"\0\0\4\1\5\x80\0\0\x09abcd"),  # the reserved bit
     (request(5), request(7), frame(1, 9, b"abcd", 0x85)),  # a flag that HEADERS do not have
     (request(5), request(7), frame(1, 8, b"abcd", 5)),  # a server's stream
@@ -297,18 +298,27 @@ def test_odd_frames_are_frames(start):
     (request(5), request(7), frame(WINDOW_UPDATE, 0, b"\0\0\1")),
     (request(5), request(7), frame(HEADERS, 9, bytes(65536), END_HEADERS)),
     (frame(DATA, 5, b"abcd"), frame(DATA, 5, b"abcd"), frame(DATA, 5, b"abcd"), frame(DATA, 7, b"abcd")),
-], ids=range(12))
-def test_what_resembles_frames_is_none(start, frames):
+]
+
+
+def test_what_resembles_frames_is_none(start):
     """Two good frames and a bad one, again and again in both directions, or DATA alone: that proves nothing."""
-    scene = OlderScene(start)
-    talk = scene.older
-    for _ in range(8):
-        own(talk, *frames, answer=False)
-        talk.server.sendall(b"".join(frames))
-        left = len(b"".join(frames))
-        while left:
-            left -= len(talk.client.recv(left))
-    assert never_picked_up(scene.ended())
+    talks = {}
+
+    def before(scene):
+        talks[scene] = Talk(*scene.connect())
+        talks[scene].exchange(1)
+
+    def say(scene, *frames):
+        for _ in range(8):
+            own(talks[scene], *frames, answer=False)
+            talks[scene].server.sendall(b"".join(frames))
+            left = len(b"".join(frames))
+            while left:
+                left -= len(talks[scene].client.recv(left))
+
+    for case, entry in entries(start, RESEMBLING, say, "--http", before=before, samples=False):
+        assert never_picked_up(entry), case
 
 
 def test_one_direction_alone_is_not_enough(start):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A connection's first bytes show its protocol, in any buffers and after any preamble."""
+import itertools
 import os
 import socket
 import struct
@@ -15,7 +16,7 @@ from support.net import free_port
 from support.process import Process, run
 from support.programs import Nginx, Observer
 from support.timing import MS
-from .scene import Scene
+from .scene import Scene, entries
 from .test_stages import stage
 
 SETTINGS = bytes(3) + b"\x04" + bytes(5)
@@ -31,59 +32,58 @@ def http2_request(stream, path=b"\x84"):
     return frame(1, stream, b"\x82\x86" + path + b"\x41\x09localhost", flags=5)
 
 
-@pytest.mark.parametrize("sizes", [(3, 60), (1, 0, 1, 60), (24, 60), (23, 1, 60), (0, 0, 8, 8, 8, 60)])
-@pytest.mark.parametrize("call", ["readv", "recvmsg_into"])
-def test_buffers_of_any_size(start, sizes, call):
-    scene = Scene(start)
-    client, connection = scene.connect()
-    client.sendall(PREFACE + SETTINGS)
-    buffers = [bytearray(size) for size in sizes]
-    read = os.readv(connection.fileno(), buffers) if call == "readv" \
-        else connection.recvmsg_into(buffers)[0]
-    assert read == len(PREFACE + SETTINGS)
-    connection.sendall(SETTINGS)
-    entry = scene.end()
-    assert entry["losses"]["multiplexed"] == 1
-    assert entry["exchanges"] == 0
+def test_buffers_of_any_size(start):
+    def read_by(scene, call, sizes):
+        client, connection = scene.connect()
+        client.sendall(PREFACE + SETTINGS)
+        buffers = [bytearray(size) for size in sizes]
+        read = os.readv(connection.fileno(), buffers) if call == "readv" \
+            else connection.recvmsg_into(buffers)[0]
+        assert read == len(PREFACE + SETTINGS)
+        connection.sendall(SETTINGS)
+
+    cases = itertools.product(("readv", "recvmsg_into"),
+                              [(3, 60), (1, 0, 1, 60), (24, 60), (23, 1, 60), (0, 0, 8, 8, 8, 60)])
+    for case, entry in entries(start, list(cases), read_by):
+        assert (entry["losses"]["multiplexed"], entry["exchanges"]) == (1, 0), case
 
 
-@pytest.mark.parametrize("header", HEADERS, ids=("v1", "v1 long", "v2"))
-@pytest.mark.parametrize("reads", [(4096,), (16, 4096), (1, 4096), ("header", 4096), ("header", 3, 4096)])
-def test_http2_behind_a_proxy(start, header, reads):
-    scene = Scene(start)
-    client, connection = scene.connect()
-    client.sendall(header + PREFACE + SETTINGS)
-    for size in reads:
-        connection.recv(len(header) if size == "header" else size)
-    connection.sendall(SETTINGS)
-    client.recv(100)
-    client.sendall(http2_request(1))
-    connection.recv(4096)
-    connection.sendall(frame(1, 1, b"\x88", flags=5))
-    entry = scene.end()
-    assert entry["losses"]["multiplexed"] == 1
-    assert entry["exchanges"] == entry["losses"]["unanswered"] == 0
+def test_http2_behind_a_proxy(start):
+    def ask(scene, header, reads):
+        client, connection = scene.connect()
+        client.sendall(header + PREFACE + SETTINGS)
+        for size in reads:
+            connection.recv(len(header) if size == "header" else size)
+        connection.sendall(SETTINGS)
+        client.recv(100)
+        client.sendall(http2_request(1))
+        connection.recv(4096)
+        connection.sendall(frame(1, 1, b"\x88", flags=5))
+
+    cases = itertools.product(HEADERS, [(4096,), (16, 4096), (1, 4096), ("header", 4096), ("header", 3, 4096)])
+    for case, entry in entries(start, list(cases), ask):
+        assert entry["losses"]["multiplexed"] == 1, case
+        assert entry["exchanges"] == entry["losses"]["unanswered"] == 0, case
 
 
-@pytest.mark.parametrize("header", HEADERS, ids=("v1", "v1 long", "v2"))
-@pytest.mark.parametrize("parts", [1, 2, 3])
-def test_a_proxys_header_is_no_request(start, header, parts):
+def test_a_proxys_header_is_no_request(start):
     """A proxy may connect long before it has a request: that time is in no stage."""
-    scene = Scene(start)
-    client, connection = scene.connect()
-    for part in range(parts):
-        client.sendall(header[len(header) * part // parts:len(header) * (part + 1) // parts])
-        connection.recv(4096)
-    time.sleep(0.05)
-    for _ in range(2):
-        client.sendall(GET)
-        connection.recv(4096)
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-        client.recv(4096)
-    entry = scene.end()
-    assert entry["exchanges"] == stage(entry, "service")["count"] == 2
-    assert stage(entry, "receive")["sum_ns"] + stage(entry, "socket_queue")["sum_ns"] < 40 * MS
-    assert entry["bytes_in"] == len(header) + 2 * len(GET)
+    def ask(scene, header, parts):
+        client, connection = scene.connect()
+        for part in range(parts):
+            client.sendall(header[len(header) * part // parts:len(header) * (part + 1) // parts])
+            connection.recv(4096)
+        time.sleep(0.05)
+        for _ in range(2):
+            client.sendall(GET)
+            connection.recv(4096)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            client.recv(4096)
+
+    for case, entry in entries(start, list(itertools.product(HEADERS, (1, 2, 3))), ask):
+        assert entry["exchanges"] == stage(entry, "service")["count"] == 2, case
+        assert stage(entry, "receive")["sum_ns"] + stage(entry, "socket_queue")["sum_ns"] < 40 * MS, case
+        assert entry["bytes_in"] == len(case[0]) + 2 * len(GET), case
 
 
 def test_a_slow_upload_is_one_request(start):
