@@ -15,6 +15,7 @@
 
 #include "channel.h"
 #include "lookout.h"
+#include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/text.h"
 #include "transport/loop.h"
@@ -107,21 +108,20 @@ static struct lookout_heard *find_heard(const struct observer_group *group, cons
 
 static struct lookout_heard *hear(struct observer_group *group, const char *agent, const char *name)
 {
-	struct lookout_heard *heard = find_heard(group, agent), **grown;
+	struct lookout_heard *heard = find_heard(group, agent), **added;
 
 	if (heard || !relay_is_name(name) || group->heard_count == HEARD_MAX)
 		return heard;
-	grown = reallocarray(group->heard, group->heard_count + 1, sizeof(struct lookout_heard *));
-	if (!grown)
-		return NULL;
-	group->heard = grown;
 	heard = calloc(1, sizeof(*heard));
-	if (!heard)
+	added = heard ? ARRAY_APPEND(group->heard, group->heard_count) : NULL;
+	if (!added) {
+		free(heard);
 		return NULL;
+	}
+	*added = heard;
 	snprintf(heard->agent, sizeof(heard->agent), "%s", agent);
 	snprintf(heard->name, sizeof(heard->name), "%s", name);
 	heard->sees = SEES_NONE;
-	group->heard[group->heard_count++] = heard;
 	return heard;
 }
 

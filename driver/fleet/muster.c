@@ -14,6 +14,7 @@
 
 #include "channel.h"
 #include "relay.h"
+#include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 #include "sojourn/refuse.h"
@@ -199,21 +200,19 @@ static void claim(struct muster *muster, struct post *post, const struct heard *
 
 static struct heard *hear(struct muster *muster, const char *agent, const char *name)
 {
-	struct heard *grown;
+	struct heard *added;
 
 	for (size_t i = 0; i < muster->heard_count; i++)
 		if (!strcmp(muster->heard[i].agent, agent))
 			return &muster->heard[i];
 	if (muster->heard_count == HEARD_MAX)
 		return NULL;
-	grown = reallocarray(muster->heard, muster->heard_count + 1, sizeof(*grown));
-	if (!grown)
+	added = ARRAY_APPEND(muster->heard, muster->heard_count);
+	if (!added)
 		return NULL;
-	muster->heard = grown;
-	grown += muster->heard_count++;
-	snprintf(grown->agent, sizeof(grown->agent), "%s", agent);
-	snprintf(grown->name, sizeof(grown->name), "%s", name);
-	return grown;
+	snprintf(added->agent, sizeof(added->agent), "%s", agent);
+	snprintf(added->name, sizeof(added->name), "%s", name);
+	return added;
 }
 
 static void take_offer(struct muster *muster, const char *agent, const char *name)

@@ -13,6 +13,7 @@
 #include "relay.h"
 #include "result.h"
 #include "seal.h"
+#include "sojourn/array.h"
 #include "sojourn/log.h"
 #include "sojourn/refuse.h"
 #include "store.h"
@@ -94,17 +95,16 @@ static int add_piece(struct pieces *pieces, const struct store_message *message)
 {
 	json_int_t at = json_integer_value(json_object_get(message->head, "at"));
 	json_int_t total = json_integer_value(json_object_get(message->head, "total"));
-	size_t *grown;
+	size_t *added;
 
 	if (at < 0 || total < 0 || total > (json_int_t)DOCUMENT_MAX || at > total ||
 	    message->body_length > (size_t)(total - at) || was_seen(pieces, (size_t)at) ||
 	    begin_pieces(pieces, (size_t)total))
 		return 0;
-	grown = reallocarray(pieces->seen, pieces->seen_count + 1, sizeof(*grown));
-	if (!grown)
+	added = ARRAY_APPEND(pieces->seen, pieces->seen_count);
+	if (!added)
 		return -ENOMEM;
-	pieces->seen = grown;
-	grown[pieces->seen_count++] = (size_t)at;
+	*added = (size_t)at;
 	if (message->body_length)
 		memcpy(pieces->text + at, message->body, message->body_length);
 	pieces->have += message->body_length;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "run/observers.h"
+#include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
 #include "sojourn/text.h"
@@ -59,7 +60,7 @@ static int add_url(struct observer_access *access, const char *value, char **ret
 {
 	autofree char *url = NULL;
 	const char *wrong = complete_url(value, &url);
-	char **urls;
+	char **added;
 
 	if (wrong)
 		return refuse(ret_error, "--observer: '%s' %s", value, wrong);
@@ -68,11 +69,10 @@ static int add_url(struct observer_access *access, const char *value, char **ret
 			      url);
 	if (access->url_count == OBSERVERS_MAX)
 		return refuse(ret_error, "--observer: at most %u are allowed", OBSERVERS_MAX);
-	urls = reallocarray(access->urls, access->url_count + 1, sizeof(*urls));
-	if (!urls)
+	added = ARRAY_APPEND(access->urls, access->url_count);
+	if (!added)
 		return -ENOMEM;
-	access->urls = urls;
-	urls[access->url_count++] = TAKE_PTR(url);
+	*added = TAKE_PTR(url);
 	return 0;
 }
 

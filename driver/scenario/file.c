@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "reader.h"
+#include "sojourn/array.h"
 #include "sojourn/refuse.h"
 #include "sojourn/text.h"
 
@@ -52,17 +53,13 @@ void scenario_places_add(struct scenario_places *places, const yaml_node_t *key)
 
 int scenario_keep(struct scenario *scenario, char *text)
 {
-	char **texts;
+	char **added = text ? ARRAY_APPEND(scenario->texts, scenario->text_count) : NULL;
 
-	if (!text)
-		return -ENOMEM;
-	texts = reallocarray(scenario->texts, scenario->text_count + 1, sizeof(*texts));
-	if (!texts) {
+	if (!added) {
 		free(text);
 		return -ENOMEM;
 	}
-	scenario->texts = texts;
-	texts[scenario->text_count++] = text;
+	*added = text;
 	return 0;
 }
 

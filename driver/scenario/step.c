@@ -8,6 +8,7 @@
 #include "engine/http/request.h"
 #include "keys.h"
 #include "options.h"
+#include "sojourn/array.h"
 #include "sojourn/units.h"
 
 int scenario_check_name(struct scenario_reader *reader, const yaml_node_t *node, const char *what,
@@ -128,7 +129,7 @@ static int add_header(struct scenario_reader *reader, yaml_node_t *key, yaml_nod
 	struct request *request = &step->request;
 	const char *name = (const char *)key->data.scalar.value, *text;
 	autofree char *error = NULL;
-	const char **headers;
+	const char **added;
 	char *line;
 	int err = scenario_text(reader, value, name, &text);
 
@@ -143,11 +144,10 @@ static int add_header(struct scenario_reader *reader, yaml_node_t *key, yaml_nod
 	if (err == -EINVAL && error)
 		return scenario_refuse(reader, key, "%s", error + 2);
 	drop_header(request, name);
-	headers = reallocarray(request->headers, request->header_count + 1, sizeof(*headers));
-	if (!headers)
+	added = ARRAY_APPEND(request->headers, request->header_count);
+	if (!added)
 		return -ENOMEM;
-	headers[request->header_count++] = line;
-	request->headers = headers;
+	*added = line;
 	return 0;
 }
 
@@ -196,7 +196,7 @@ static int add_set(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t
 		   void *object)
 {
 	struct scenario_step *step = object;
-	struct scenario_set set = {0}, *sets;
+	struct scenario_set set = {0}, *added;
 	int err = find_variable(reader, key, &set.variable);
 
 	if (!err)
@@ -204,11 +204,10 @@ static int add_set(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t
 	if (err)
 		return err;
 	scenario_place_of(value, "set", &set.place);
-	sets = reallocarray(step->sets, step->set_count + 1, sizeof(*sets));
-	if (!sets)
+	added = ARRAY_APPEND(step->sets, step->set_count);
+	if (!added)
 		return -ENOMEM;
-	sets[step->set_count++] = set;
-	step->sets = sets;
+	*added = set;
 	return 0;
 }
 
