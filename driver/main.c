@@ -12,6 +12,7 @@
 #include "fleet/lookouts.h"
 #include "fleet/resume.h"
 #include "fleet/standby.h"
+#include "fleet/steps.h"
 #include "run/drive.h"
 #include "host/forecast.h"
 #include "options/options.h"
@@ -227,7 +228,7 @@ static int conclude(const struct options *options, const struct run *run, bool *
 }
 
 /* Overload causes errors, as a sweep intends; a server without one good response fails. */
-static int conclude_sweep(const struct options *options, const struct run *run)
+static int conclude_sweep(const struct options *options, const struct run *run, bool *ret_written)
 {
 	uint64_t requests = 0, good = 0;
 
@@ -237,7 +238,8 @@ static int conclude_sweep(const struct options *options, const struct run *run)
 	}
 	if (!good)
 		log_error(requests ? "no response was good" : "no request was answered");
-	return write_outputs(options, run, NULL) || !good ? EXIT_DEGRADED : EXIT_SUCCESS;
+	*ret_written = !write_outputs(options, run, NULL);
+	return !*ret_written || !good ? EXIT_DEGRADED : EXIT_SUCCESS;
 }
 
 static void warn_of_ports(const struct options *options, const struct scenario *scenario,
@@ -269,6 +271,7 @@ static int drive(const struct options *options, const struct scenario *scenario,
 {
 	autorun struct run *run = NULL;
 	autofree char *error = NULL;
+	bool unused;
 	int err = scenario_job_raise_files(options, job, &error);
 
 	if (!err)
@@ -281,7 +284,7 @@ static int drive(const struct options *options, const struct scenario *scenario,
 	if (err)
 		return fail(err, error, EXIT_DEGRADED);
 	if (run->sweep)
-		return conclude_sweep(options, run);
+		return conclude_sweep(options, run, &unused);
 	return conclude(options, run, NULL);
 }
 
@@ -298,38 +301,64 @@ static int prepare_and_drive(const struct options *options, struct scenario *sce
 	return status;
 }
 
-/* Each step is a run of the whole fleet. */
-static int sweep_fleet(const struct options *options, const struct drive_job *job,
-		       struct fleet *fleet)
+/* A sweep that cannot go on ends with the steps that it has. @user: why. */
+static int refuse_step(void *user, const struct drive_job *job, struct run **ret_run,
+		       const char **ret_lost, char **ret_error)
 {
-	const struct sweep_runner runner = {.user = fleet, .run = fleet_step};
-	autorun struct run *run = NULL;
-	autofree char *error = NULL;
-	int err = sweep_run(job, &options->ladder, &runner, options->run.quiet ? NULL : tell_step,
-			    &run, &error);
-
-	if (err)
-		return fail(err, error, EXIT_DEGRADED);
-	if (!fleet_lost(fleet))
-		return conclude_sweep(options, run);
-	log_error("%s", fleet_lost(fleet));
-	(void)conclude_sweep(options, run);
-	return EXIT_DEGRADED;
+	(void)ret_run;
+	*job->ret_interrupted = true;
+	*ret_lost = user;
+	return refuse(ret_error, "%s", (const char *)user);
 }
 
-static int open_and_sweep(const struct fleet_options *fleet_options, const struct options *options,
-			  const struct scenario *scenario, char **command)
+/* Each step is a run of the whole fleet. *@ret_over: nothing is left to be measured or written. */
+static int sweep_fleet(const struct options *options, const struct drive_job *job,
+		       const struct sweep_runner *runner, bool *ret_over)
 {
-	CLEANUP(kept_clear) struct kept kept = {0};
+	const struct fleet *fleet = runner->run == fleet_step ? runner->user : NULL;
+	const char *lost;
+	autorun struct run *run = NULL;
+	autofree char *error = NULL;
+	int err = sweep_run(job, &options->ladder, runner, options->run.quiet ? NULL : tell_step,
+			    &run, &error);
+	int status;
+
+	*ret_over = false;
+	if (err)
+		return fail(err, error, EXIT_DEGRADED);
+	lost = fleet ? fleet_lost(fleet) : NULL;
+	if (lost)
+		log_error("%s", lost);
+	status = conclude_sweep(options, run, ret_over);
+	*ret_over = *ret_over && fleet && !lost;
+	return fleet && !lost ? status : EXIT_DEGRADED;
+}
+
+/* @past: NULL, or steps that are there already. */
+static int open_and_sweep(const struct fleet_options *fleet_options, const struct options *options,
+			  const struct scenario *scenario, char **command, struct kept *kept,
+			  struct sweep_past *past)
+{
 	CLEANUP(cleanup_fleet_close) struct fleet *fleet = NULL;
 	struct drive_rows rows = {0};
 	const struct drive_job job = scenario_job_of(options, &rows, command);
+	struct sweep_runner runner = {.run = fleet_step, .keep = fleet_keep_step, .past = past};
 	autofree char *error = NULL;
-	int err;
+	int err, status;
+	bool over;
 
 	scenario_rows(scenario, &rows);
-	err = fleet_open(fleet_options, options, scenario, &kept, &fleet, &error);
-	return err ? fail(err, error, EXIT_DEGRADED) : sweep_fleet(options, &job, fleet);
+	err = fleet_open(fleet_options, options, scenario, kept, &fleet, &error);
+	runner.user = fleet;
+	if (err && past && past->run) {
+		log_error("the sweep cannot go on: %s", error ? error : strerror(-err));
+		runner = (struct sweep_runner){
+			.user = error ? error : strerror(-err), .run = refuse_step, .past = past};
+		err = 0;
+	}
+	status = err ? fail(err, error, EXIT_DEGRADED) : sweep_fleet(options, &job, &runner, &over);
+	kept_settle(kept, !err && over);
+	return status;
 }
 
 static int drive_fleet(const struct fleet_options *fleet, const struct options *options,
@@ -342,7 +371,7 @@ static int drive_fleet(const struct fleet_options *fleet, const struct options *
 	int err, status;
 
 	if (options->command == COMMAND_SWEEP)
-		return open_and_sweep(fleet, options, scenario, command);
+		return open_and_sweep(fleet, options, scenario, command, &kept, NULL);
 	err = fleet_run(fleet, options, scenario, command, &kept, &run, &error);
 	status = err ? fail(err, error, EXIT_DEGRADED) : conclude(options, run, &written);
 	kept_settle(&kept, written && !has_lost(run->driver));
@@ -366,6 +395,28 @@ static int resume_fleet(struct resume *resume, const struct options *options)
 	return status;
 }
 
+/* The members measure the rest of the steps. */
+static int go_on_sweeping(struct resume *resume, const struct fleet_options *given,
+			  struct options *options, const struct scenario *scenario)
+{
+	CLEANUP(kept_clear) struct kept kept = {0};
+	CLEANUP(steps_clear) struct sweep_past past = {0};
+	struct fleet_options fleet = *given;
+	struct lookouts_settings lookouts;
+	autofree char *error = NULL;
+	int status, err = try_outputs(options, &error);
+
+	if (!err)
+		err = resume_sweep(resume, options->ladder.count, &fleet, &kept, &past, &error);
+	if (!err)
+		err = lookouts_settle(&options->run.observers, &fleet, &lookouts, &error);
+	if (err)
+		return fail(err, error, EXIT_DEGRADED);
+	status = open_and_sweep(&fleet, options, scenario, resume_command(resume), &kept, &past);
+	lookouts_clear(&lookouts);
+	return status;
+}
+
 /* The stored command line is parsed as the first coordinator did; it was valid then. */
 static int find_and_resume(const struct fleet_options *fleet)
 {
@@ -385,7 +436,8 @@ static int find_and_resume(const struct fleet_options *fleet)
 	err = scenario_of_command(count, words, NULL, &options, &scenario, &error);
 	if (err)
 		return fail(err, error, EXIT_DEGRADED);
-	status = resume_fleet(resume, &options);
+	status = resume_is_sweep(resume) ? go_on_sweeping(resume, fleet, &options, scenario)
+					 : resume_fleet(resume, &options);
 	scenario_free(scenario);
 	options_clear(&options);
 	return status;

@@ -61,6 +61,7 @@ function sweepSummary(run) {
 		node.append(element("div", {class: "banner warn"}, `No plateau: ${sweep.unfitted || "not looked for"}`));
 	else
 		node.append(element("div", {class: "tiles"}, ...sweepTiles(run)));
+	if (sweep.resumed) node.append(element("p", {class: "dim"}, `Resumed: ${sweep.resumed}`));
 	if (sweep.stopped) node.append(element("p", {class: "dim"}, `Stopped: ${sweep.stopped}`));
 }
 

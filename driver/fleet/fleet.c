@@ -25,6 +25,7 @@
 #include "sojourn/refuse.h"
 #include "sojourn/text.h"
 #include "sojourn/units.h"
+#include "steps.h"
 #include "transport/loop.h"
 #include "view.h"
 
@@ -421,11 +422,12 @@ static void attend(void *user)
 	uv_run(&fleet->loop, UV_RUN_NOWAIT);
 }
 
-/* Another coordinator then knows whose results to wait for. */
+/* Another coordinator then knows whose results to wait for. A sweep has one record for all steps. */
 static void record(struct fleet *fleet, char **command)
 {
 	const struct store_owner waiting = {.user = fleet, .waits = attend};
-	json_t *members = fleet->kept->on ? json_array() : NULL;
+	bool due = fleet->kept->on && !(fleet->kept->sweep && fleet->kept->begun);
+	json_t *members = due ? json_array() : NULL;
 
 	for (uint32_t i = 0; members && i < fleet->count; i++) {
 		const struct member *member = &fleet->members[i];
@@ -434,7 +436,7 @@ static void record(struct fleet *fleet, char **command)
 								 member->name, member->offset_ns,
 								 member->round_ns));
 	}
-	if (fleet->kept->on)
+	if (due)
 		kept_record(fleet->kept, command, members, &waiting);
 }
 
@@ -550,6 +552,16 @@ int fleet_step(void *user, const struct drive_job *job, struct run **ret_run, co
 				  lost->reason ? lost->reason : "no memory");
 	*ret_lost = fleet->loss;
 	return err;
+}
+
+void fleet_keep_step(void *user, const struct run *run, size_t index,
+		     const struct run_outcome *outcome)
+{
+	struct fleet *fleet = user;
+	const struct store_owner waiting = {.user = fleet, .waits = attend};
+	autofree char *text = fleet->kept->on ? steps_write(run, index, outcome) : NULL;
+
+	kept_step(fleet->kept, text, &waiting);
 }
 
 const char *fleet_lost(const struct fleet *fleet)
@@ -690,7 +702,7 @@ static int name_members(struct fleet *fleet, char **ret_error)
 				  ret_error);
 	if (err)
 		return err == -ECANCELED ? check_gathered(fleet, ret_error) : err;
-	fleet->plan.kept = fleet->kept->on;
+	fleet->plan.kept = kept_by_members(fleet->kept);
 	if (!fleet->fleet->hosts && !fleet->options->run.quiet)
 		kept_tell(fleet->kept);
 	for (uint32_t i = 0; i < fleet->count; i++)

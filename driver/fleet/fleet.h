@@ -13,6 +13,7 @@
 #include "run/drive.h"
 #include "scenario/scenario.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/outcome.h"
 #include "sojourn/run.h"
 
 /*
@@ -23,7 +24,8 @@ int fleet_check(const struct fleet_options *fleet, const struct options *options
 		const struct scenario *scenario, char **ret_error);
 
 /*
- * Carry out the run. @kept is zeroed; kept_settle() is due in the end, and kept_clear(). @options are those of the whole run, already checked. Return 0 with the
+ * Carry out the run. @kept is zeroed; kept_settle() is due in the end, and kept_clear(). @options are
+ * those of the whole run, already checked. Return 0 with the
  * document of all members, including lost ones. -EINVAL with a reason in @ret_error if nothing was
  * measured; other -errno.
  */
@@ -47,6 +49,10 @@ int fleet_open(const struct fleet_options *fleet, const struct options *options,
  */
 int fleet_step(void *user, const struct drive_job *job, struct run **ret_run, const char **ret_lost,
 	       char **ret_error);
+
+/* Store a complete step; see struct sweep_runner. */
+void fleet_keep_step(void *user, const struct run *run, size_t index,
+		     const struct run_outcome *outcome);
 
 /* Return how a step lost a member; NULL: none was lost. */
 const char *fleet_lost(const struct fleet *fleet);

@@ -428,6 +428,7 @@ static int settle_resume(const struct fleet_options *options, bool has_rest, cha
 			    : options->members	     ? "members"
 			    : options->gather_ns     ? "gather"
 			    : options->agent_program ? "agent-program"
+			    : options->lost_after_ns ? "lost-after"
 						     : NULL;
 
 	if (!options->nats.url)
@@ -435,8 +436,8 @@ static int settle_resume(const struct fleet_options *options, bool has_rest, cha
 			      "resume: the server that has the run's results is missing; "
 			      "add --via nats://HOST");
 	if (given)
-		return refuse(ret_error,
-			      "--%s: a run that is resumed has its members; leave it out", given);
+		return refuse(ret_error, "--%s: a run that is resumed has its own; leave it out",
+			      given);
 	if (has_rest)
 		return refuse(ret_error, "resume: the command line of the run is stored with it; "
 					 "leave out -- and what follows");
@@ -449,6 +450,8 @@ static int settle(struct fleet_options *options, bool has_rest, char **ret_error
 
 	if (!err && options->resume)
 		return settle_resume(options, has_rest, ret_error);
+	if (!options->lost_after_ns)
+		options->lost_after_ns = LOST_AFTER_NS;
 	if (!err)
 		err = options->nats.url ? settle_waiting(options, ret_error)
 					: settle_hosts(options, ret_error);
@@ -465,7 +468,7 @@ static int settle(struct fleet_options *options, bool has_rest, char **ret_error
 int fleet_options_parse(int argc, char **argv, struct fleet_options *ret_options, int *ret_rest,
 			char **ret_error)
 {
-	struct fleet_options options = {.lost_after_ns = LOST_AFTER_NS};
+	struct fleet_options options = {0};
 	int rest = find_rest(argc, argv);
 	int err = parse(&fleet_command, rest, argv, &options, ret_error);
 

@@ -20,17 +20,14 @@ int kept_open(struct kept *kept, const struct fleet_options *options, bool sweep
 {
 	CLEANUP(cleanup_store_close) struct store *store = NULL;
 	char *error = NULL;
-	int err = secret_make(kept->secret);
+	int err = *kept->secret ? 0 : secret_make(kept->secret);
 
 	kept->options = options;
+	kept->sweep = sweep;
 	if (!err)
 		err = seal_key(kept->secret, kept->run);
 	if (err)
 		return err;
-	if (sweep) {
-		kept->why = strdup("those of a sweep never are");
-		return 0;
-	}
 	if (store_open(&options->nats, kept->run, &nobody, &store, &error)) {
 		free(error);
 		return 0; /* the muster connects, too, and reports it */
@@ -80,28 +77,54 @@ static json_t *list_words(char **words)
 	return list;
 }
 
-static int put(const struct kept *kept, const char *text, const struct store_owner *waiting,
-	       char **ret_error)
+static int put(const struct kept *kept, const char *name, const char *text,
+	       const struct store_owner *waiting, char **ret_error)
 {
 	CLEANUP(cleanup_store_close) struct store *store = NULL;
-	int err = store_open(&kept->options->nats, kept->run, waiting, &store, ret_error);
+	autofree char *sealed = text ? seal_put(kept->secret, text) : NULL;
+	int err = sealed ? store_open(&kept->options->nats, kept->run, waiting, &store, ret_error)
+			 : -ENOMEM;
 
-	return err ? err : store_put(store, KEPT_RECORD, text, ret_error);
+	return err ? err : store_put(store, name, sealed, ret_error);
 }
 
 void kept_record(struct kept *kept, char **command, json_t *members,
 		 const struct store_owner *waiting)
 {
-	autojson json_t *record = json_pack("{s:s, s:o, s:o}", "version", SOJOURN_VERSION,
-					    "command", list_words(command), "members", members);
+	autojson json_t *record =
+		json_pack("{s:s, s:o, s:o, s:b, s:I}", "version", SOJOURN_VERSION, "command",
+			  list_words(command), "members", members, "sweep", kept->sweep,
+			  "lost_after_ns", (json_int_t)kept->options->lost_after_ns);
 	autofree char *text = record ? json_dumps(record, JSON_COMPACT) : NULL;
-	autofree char *sealed = text ? seal_put(kept->secret, text) : NULL;
 	autofree char *error = NULL;
-	int err = sealed ? put(kept, sealed, waiting, &error) : -ENOMEM;
+	int err = put(kept, KEPT_RECORD, text, waiting, &error);
 
 	kept->begun = true;
 	if (err)
 		log_warn("run %.8s: it cannot be resumed, as its record could not be stored: %s",
+			 kept->run, error ? error : strerror(-err));
+}
+
+bool kept_by_members(const struct kept *kept)
+{
+	return kept->on && !kept->sweep;
+}
+
+/* Steps after one that is missing would be of no use. */
+void kept_step(struct kept *kept, const char *text, const struct store_owner *waiting)
+{
+	autofree char *error = NULL;
+	char name[32];
+	int err;
+
+	if (!kept->on || kept->broken)
+		return;
+	snprintf(name, sizeof(name), KEPT_STEP "%u", kept->steps++);
+	err = put(kept, name, text, waiting, &error);
+	kept->broken = err;
+	if (err)
+		log_warn("run %.8s: its steps from now on are not kept, as one could not be "
+			 "stored: %s",
 			 kept->run, error ? error : strerror(-err));
 }
 
@@ -125,13 +148,15 @@ void kept_settle(const struct kept *kept, bool complete)
 	if (complete || !kept->begun)
 		forget(kept);
 	else
-		log_note("run %.8s: what its members have stored is still kept; to collect it: "
-			 "sojourn-drive fleet resume %s --via %s",
-			 kept->run, kept->secret, kept->options->nats.url);
+		log_note("run %.8s: %s: sojourn-drive fleet resume %s --via %s", kept->run,
+			 kept->sweep ? "its steps are still kept; to go on"
+				     : "what its members have stored is still kept; to collect it",
+			 kept->secret, kept->options->nats.url);
 }
 
 void kept_clear(struct kept *kept)
 {
 	free(kept->why);
+	free(kept->agents);
 	*kept = (struct kept){0};
 }

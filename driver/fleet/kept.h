@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The record of a run, which its coordinator stores so that another one can take it up: the command
- * line and the members. Agents store their results (keep.h). resume.c is the other coordinator.
+ * line and the members. Agents store their results (keep.h); of a sweep the coordinator stores each
+ * complete step. resume.c is the other coordinator.
  */
 #ifndef DRIVER_FLEET_KEPT_H
 #define DRIVER_FLEET_KEPT_H
@@ -14,8 +15,9 @@
 #include "sojourn/secret.h"
 #include "store.h"
 
-/* The name under which the record is stored. */
+/* The names under which the record is stored, and the steps of a sweep; these with a number. */
 #define KEPT_RECORD "record"
+#define KEPT_STEP   "step-"
 
 /* A zeroed one is valid: nothing is kept. */
 struct kept {
@@ -23,12 +25,19 @@ struct kept {
 	char secret[SECRET_LENGTH + 1]; /* seal.h */
 	char run[SECRET_LENGTH + 1];
 	bool on;
-	bool begun;	 /* members may have results */
-	uint64_t age_ns; /* how long; 0: without end */
-	char *why;	 /* why results are not kept; NULL: they are, or there is no server */
+	bool sweep;	     /* steps are kept, and no results of members */
+	bool begun;	     /* members may have results */
+	unsigned int steps;  /* that were stored */
+	bool broken;	     /* one could not be stored */
+	const char **agents; /* those of a sweep that is taken up; NULL: any */
+	uint64_t age_ns;     /* how long; 0: without end */
+	char *why;	     /* why results are not kept; NULL: they are, or there is no server */
 };
 
-/* Make the run's secret and key, and a place for its results if the server stores any. 0 or -errno. */
+/*
+ * Make the run's secret, unless it has one, its key, and a place for its results if the server stores
+ * any. 0 or -errno.
+ */
 int kept_open(struct kept *kept, const struct fleet_options *options, bool sweep);
 /* Log the run's secret and what becomes of it without this coordinator. */
 void kept_tell(const struct kept *kept);
@@ -41,6 +50,11 @@ json_t *kept_member(const char *agent, const char *name, int64_t offset_ns, uint
  */
 void kept_record(struct kept *kept, char **command, json_t *members,
 		 const struct store_owner *waiting);
+
+/* Return whether the agents store their results. */
+bool kept_by_members(const struct kept *kept);
+/* Store a step, see steps.h; NULL: no memory. It is as kept_record(). */
+void kept_step(struct kept *kept, const char *text, const struct store_owner *waiting);
 
 /*
  * The run is over. Delete what is stored if the document has the results of all members, or if

@@ -57,6 +57,7 @@ struct muster {
 	struct nats *nats;
 	const char *run;
 	bool kept;
+	const char **agents; /* who is to take which place; NULL: anybody */
 	char *asker;
 	unsigned int steps;
 	struct heard *heard;
@@ -198,6 +199,17 @@ static void claim(struct muster *muster, struct post *post, const struct heard *
 			     "patience_ns", (json_int_t)muster->options->lost_after_ns));
 }
 
+/* Return the place that @agent may take; NULL: there is none. */
+static struct post *place_for(struct muster *muster, const char *agent)
+{
+	if (!muster->agents)
+		return find_post(muster, "");
+	for (uint32_t i = 0; i < muster->count; i++)
+		if (!strcmp(muster->agents[i], agent))
+			return *muster->posts[i].agent ? NULL : &muster->posts[i];
+	return NULL;
+}
+
 static struct heard *hear(struct muster *muster, const char *agent, const char *name)
 {
 	struct heard *added;
@@ -218,7 +230,7 @@ static struct heard *hear(struct muster *muster, const char *agent, const char *
 static void take_offer(struct muster *muster, const char *agent, const char *name)
 {
 	struct heard *heard = hear(muster, agent, name);
-	struct post *post = find_post(muster, "");
+	struct post *post = place_for(muster, agent);
 
 	if (heard)
 		heard->busy = false;
@@ -446,6 +458,12 @@ static int refuse_few(const struct muster *muster, char **ret_error)
 	describe(muster, sizeof(others), others);
 	for (uint32_t i = 0; i < muster->count; i++)
 		ours += muster->posts[i].accepted;
+	if (muster->agents)
+		return refuse(
+			ret_error,
+			"%u of its %u agents answered at %s within %s%s; another one does not "
+			"take the place of a member",
+			ours, muster->count, options->nats.url, time, others);
 	return refuse(ret_error,
 		      "--members: %u of %u agents answered at %s within %s%s; start them with "
 		      "sojourn-drive agent --fleet %s, or allow more time with --gather",
@@ -539,7 +557,8 @@ int muster_call(uv_loop_t *loop, const struct fleet_options *options, const stru
 	muster->timer.data = muster;
 	muster->options = options;
 	muster->run = kept->run;
-	muster->kept = kept->on;
+	muster->kept = kept_by_members(kept);
+	muster->agents = kept->agents;
 	muster->loop = loop;
 	muster->count = options->members;
 	*ret_muster = muster;

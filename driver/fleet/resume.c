@@ -16,6 +16,7 @@
 #include "sojourn/array.h"
 #include "sojourn/log.h"
 #include "sojourn/refuse.h"
+#include "steps.h"
 #include "store.h"
 
 #define STEP_MS 250U
@@ -58,6 +59,10 @@ struct resume {
 	bool foreign;	 /* a record was not the coordinator's */
 	struct pieces record_pieces;
 	json_t *record;
+	struct sweep_past past;
+	char step_name[32]; /* of the step that is being read */
+	struct pieces step_pieces;
+	unsigned int next_step; /* the number of the next one to be stored */
 	char **command;
 	struct place *places;
 	struct member *members;
@@ -216,6 +221,27 @@ static int take_result(struct place *place, const struct store_message *message)
 	return err;
 }
 
+/* Steps are stored one after another. What another has stored is none. */
+static int take_step(struct resume *resume, const struct store_message *message, char **ret_error)
+{
+	struct pieces *pieces = &resume->step_pieces;
+	const char *text, *number = message->name + strlen(KEPT_STEP);
+	bool before;
+	int err;
+
+	if (strcmp(resume->step_name, message->name) != 0)
+		clear_pieces(pieces);
+	snprintf(resume->step_name, sizeof(resume->step_name), "%s", message->name);
+	before = pieces->whole;
+	err = add_piece(pieces, message);
+	if (err || before || !pieces->whole)
+		return err;
+	text = seal_open(resume->options->resume, pieces->text, pieces->total);
+	if (text)
+		resume->next_step = (unsigned int)strtoul(number, NULL, 10) + 1;
+	return text ? steps_read(&resume->past, text, ret_error) : 0;
+}
+
 static int take_message(struct resume *resume, const struct store_message *message,
 			char **ret_error)
 {
@@ -226,6 +252,8 @@ static int take_message(struct resume *resume, const struct store_message *messa
 		resume->announced = true;
 	else if (place)
 		return take_result(place, message);
+	if (!strncmp(message->name, KEPT_STEP, strlen(KEPT_STEP)))
+		return take_step(resume, message, ret_error);
 	if (resume->record || strcmp(message->name, KEPT_RECORD) != 0)
 		return 0;
 	err = add_piece(&resume->record_pieces, message);
@@ -261,16 +289,19 @@ static void on_heard(void *user, const char *agent, const json_t *message)
 	resume->is_led |= led;
 }
 
-static bool is_awaited(const struct place *place)
+/* Agents store no results of a sweep. */
+static bool is_awaited(const struct resume *resume, const struct place *place)
 {
-	return !place->document.whole && place->quiet < GONE_STEPS;
+	return !resume_is_sweep(resume) && !place->document.whole && place->quiet < GONE_STEPS;
 }
 
 static void ask_agent(struct resume *resume, struct place *place)
 {
 	store_tell(resume->store, place->agent,
-		   json_pack("{s:s, s:b}", "type", "resume", "stop", resume->interrupted));
-	if (is_awaited(place) && place->asked++ == SOON_STEPS)
+		   resume_is_sweep(resume) ? json_pack("{s:s, s:b}", "type", "resume", "end", 1)
+					   : json_pack("{s:s, s:b}", "type", "resume", "stop",
+						       resume->interrupted));
+	if (is_awaited(resume, place) && place->asked++ == SOON_STEPS)
 		log_note("waiting for the result of %s", place->name);
 	place->quiet++;
 }
@@ -284,7 +315,7 @@ static void on_step(uv_timer_t *timer)
 	resume->waiting = resume->is_led || resume->steps++ < ANSWER_STEPS;
 	resume->is_led = false;
 	for (uint32_t i = 0; i < resume->count; i++) {
-		resume->waiting |= is_awaited(&resume->places[i]);
+		resume->waiting |= is_awaited(resume, &resume->places[i]);
 		ask_agent(resume, &resume->places[i]);
 	}
 }
@@ -411,12 +442,7 @@ int resume_run(struct resume *resume, const struct options *options, struct run 
 	return err;
 }
 
-/* ---- opened and closed ---- */
-
-char **resume_command(const struct resume *resume)
-{
-	return resume->command;
-}
+/* ---- a sweep ---- */
 
 static int refuse_unknown(const struct resume *resume, char **ret_error)
 {
@@ -435,6 +461,77 @@ static int refuse_unknown(const struct resume *resume, char **ret_error)
 		"resume: nothing is stored of run %s at %s: its report was written, it is too "
 		"old, or the server had no JetStream",
 		options->resume, options->nats.url);
+}
+
+bool resume_is_sweep(const struct resume *resume)
+{
+	return json_is_true(json_object_get(resume->record, "sweep"));
+}
+
+/* It is told in the document, also if this process is killed in turn. */
+static int note_resumption(struct resume *resume, size_t total, char **ret_error)
+{
+	autofree char *text = NULL, *sealed = NULL, *error = NULL;
+	char name[32];
+	int err = steps_note(&resume->past, total, &text);
+
+	if (err || !text)
+		return err;
+	snprintf(name, sizeof(name), KEPT_STEP "%u", resume->next_step++);
+	sealed = seal_put(resume->options->resume, text);
+	err = sealed ? store_put(resume->store, name, sealed, &error) : -ENOMEM;
+	return err && error ? refuse(ret_error, "resume: %s", error) : err;
+}
+
+/* The first coordinator may have ended its sweep, and deleted what was stored of it. */
+static int check_kept(const struct resume *resume, char **ret_error)
+{
+	CLEANUP(store_message_clear) struct store_message message = {0};
+	autofree char *error = NULL;
+	uint64_t number = 0;
+	int more = store_next(resume->store, &number, &message, &error);
+
+	if (more < 0)
+		return error ? refuse(ret_error, "resume: %s", error) : more;
+	return more ? 0 : refuse_unknown(resume, ret_error);
+}
+
+int resume_sweep(struct resume *resume, size_t total, struct fleet_options *fleet,
+		 struct kept *ret_kept, struct sweep_past *ret_past, char **ret_error)
+{
+	int err = wait_for_members(resume, ret_error);
+
+	if (!err && resume->interrupted)
+		err = refuse(ret_error, "resume: interrupted; the run is still kept");
+	if (!err)
+		err = check_kept(resume, ret_error);
+	if (!err)
+		err = note_resumption(resume, total, ret_error);
+	if (err)
+		return err;
+	store_close(TAKE_PTR(resume->store));
+	fleet->members = resume->count;
+	fleet->gather_ns = 2 * FLEET_GATHER_NS; /* its agents may still be ending their last step */
+	fleet->lost_after_ns =
+		(uint64_t)json_integer_value(json_object_get(resume->record, "lost_after_ns"));
+	ret_kept->agents = calloc(resume->count, sizeof(*ret_kept->agents));
+	if (!ret_kept->agents)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < resume->count; i++)
+		ret_kept->agents[i] = resume->places[i].agent;
+	snprintf(ret_kept->secret, sizeof(ret_kept->secret), "%s", fleet->resume);
+	ret_kept->begun = true;
+	ret_kept->steps = resume->next_step;
+	*ret_past = resume->past;
+	resume->past = (struct sweep_past){0};
+	return 0;
+}
+
+/* ---- opened and closed ---- */
+
+char **resume_command(const struct resume *resume)
+{
+	return resume->command;
 }
 
 int resume_open(const struct fleet_options *fleet, struct resume **ret_resume, char **ret_error)
@@ -480,6 +577,8 @@ void resume_close(struct resume *resume)
 		return;
 	store_close(resume->store);
 	clear_pieces(&resume->record_pieces);
+	clear_pieces(&resume->step_pieces);
+	steps_clear(&resume->past);
 	for (uint32_t i = 0; i < resume->count; i++) {
 		clear_pieces(&resume->places[i].document);
 		free(resume->places[i].reason);

@@ -7,7 +7,9 @@
 #define DRIVER_FLEET_RESUME_H
 
 #include "fleet_options.h"
+#include "kept.h"
 #include "options/options.h"
+#include "sweep/sweep.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/run.h"
 
@@ -26,6 +28,14 @@ char **resume_command(const struct resume *resume);
  */
 int resume_run(struct resume *resume, const struct options *options, struct run **ret_run,
 	       char **ret_error);
+/* Return whether it is a sweep, for which the following takes the place of resume_run(). */
+bool resume_is_sweep(const struct resume *resume);
+/*
+ * Release the agents from the step at work, and prepare the rest of @total steps. Set the members and
+ * limits of @fleet. @ret_kept and @ret_past are zeroed before. All borrow from @resume. Errors as above.
+ */
+int resume_sweep(struct resume *resume, size_t total, struct fleet_options *fleet,
+		 struct kept *ret_kept, struct sweep_past *ret_past, char **ret_error);
 /* The document is written: delete what is stored, unless a member may still store its result. */
 void resume_forget(struct resume *resume);
 /* Takes NULL. */

@@ -207,6 +207,14 @@ static void show(const struct sweep *sweep, const struct run_sweep_step *step)
 		sweep->watch(sweep->result, step);
 }
 
+static void keep(const struct sweep *sweep, size_t index)
+{
+	const struct sweep_runner *runner = sweep->runner;
+
+	if (runner && runner->keep)
+		runner->keep(runner->user, sweep->run, index, &sweep->outcome);
+}
+
 static int measure_load(struct sweep *sweep, uint64_t load, struct run_sweep_step *step,
 			char **ret_error)
 {
@@ -255,6 +263,7 @@ static int climb(struct sweep *sweep, uint64_t load, char **ret_error)
 	}
 	gather_points(sweep);
 	show(sweep, step);
+	keep(sweep, sweep->result->step_count - 1);
 	return 0;
 }
 
@@ -274,6 +283,7 @@ static int repeat(struct sweep *sweep, size_t index, char **ret_error)
 	run_sweep_step_clear(step);
 	*step = again;
 	show(sweep, step);
+	keep(sweep, index);
 	return 0;
 }
 
@@ -333,17 +343,14 @@ static int excuse_interruption(const struct sweep *sweep, int err, char **ret_er
 	return 0;
 }
 
-/* Measure the next step, and repeat the outliers after the last one. */
-static int go_on(struct sweep *sweep, size_t next, const char **reason, char **ret_error)
+/* Decide after the last of the steps so far whether it is the last one, and then repeat the outliers. */
+static int judge(struct sweep *sweep, const char **reason, char **ret_error)
 {
-	int err = climb(sweep, sweep->ladder->loads[next], ret_error);
+	int err;
 
-	err = excuse_interruption(sweep, err, ret_error);
-	if (err)
-		return err;
 	*reason = reason_to_stop(sweep);
-	if ((!*reason && next + 1 < sweep->ladder->count) || *reason == exhausted ||
-	    *reason == unanswered)
+	if ((!*reason && sweep->result->step_count < sweep->ladder->count) ||
+	    *reason == exhausted || *reason == unanswered)
 		return 0;
 	err = excuse_interruption(sweep, repeat_outliers(sweep, ret_error), ret_error);
 	if (sweep->interrupted)
@@ -353,11 +360,20 @@ static int go_on(struct sweep *sweep, size_t next, const char **reason, char **r
 	return err;
 }
 
+/* Measure the next step. */
+static int go_on(struct sweep *sweep, size_t next, const char **reason, char **ret_error)
+{
+	int err = climb(sweep, sweep->ladder->loads[next], ret_error);
+
+	err = excuse_interruption(sweep, err, ret_error);
+	return err ? err : judge(sweep, reason, ret_error);
+}
+
 static int go_through(struct sweep *sweep, char **ret_error)
 {
 	const char *reason = NULL;
-	size_t i = 0;
-	int err = 0;
+	size_t i = sweep->result->step_count;
+	int err = i ? judge(sweep, &reason, ret_error) : 0;
 
 	while (!err && !reason && i < sweep->ladder->count)
 		err = go_on(sweep, i++, &reason, ret_error);
@@ -451,7 +467,23 @@ static int measure_three_quarters(struct sweep *sweep, char **ret_error)
 	return sweep->interrupted ? drop_three_quarters(sweep, ret_error) : err;
 }
 
-static int open_result(struct sweep *sweep)
+/* The server was reachable then, and the start has been waited for. */
+static int take_past(struct sweep *sweep, struct sweep_past *past, char **ret_error)
+{
+	if (past->run->sweep->step_count > sweep->ladder->count)
+		return refuse(ret_error, "resume: the run's steps are not those of its ladder");
+	sweep->run = TAKE_PTR(past->run);
+	sweep->result = sweep->run->sweep;
+	sweep->outcome = past->outcome;
+	for (size_t i = 0; i < sweep->result->step_count; i++)
+		sweep->repeated[i] = sweep->result->steps[i].first_throughput.known;
+	gather_points(sweep);
+	sweep->settings.run.start = (struct start_spec){0};
+	sweep->settings.run.keep_trying = true;
+	return 0;
+}
+
+static int make_result(struct sweep *sweep)
 {
 	const struct drive_job *job = sweep->job;
 	struct run_sweep *result = calloc(1, sizeof(*result));
@@ -470,6 +502,26 @@ static int open_result(struct sweep *sweep)
 	if ((job->url && !result->target) || !result->over || (method && !result->method))
 		return -ENOMEM;
 	return 0;
+}
+
+static int open_result(struct sweep *sweep, struct sweep_past *past, char **ret_error)
+{
+	int err = past && past->run ? take_past(sweep, past, ret_error) : make_result(sweep);
+
+	if (!err && past)
+		sweep->result->resumed = TAKE_PTR(past->resumed);
+	return err;
+}
+
+/* Of a sweep that was taken up, with the time between. */
+static uint64_t duration_since(const struct sweep *sweep, uint64_t begin_ns)
+{
+	uint64_t started_ns, now_ns = clock_wall_ns();
+
+	if (sweep->result->resumed && !run_parse_time(sweep->run->started_at, &started_ns) &&
+	    started_ns < now_ns)
+		return now_ns - started_ns;
+	return clock_now_ns() - begin_ns;
 }
 
 /* Set what all steps share. Single exchanges are not joined: keep no samples. */
@@ -495,7 +547,7 @@ int sweep_run(const struct drive_job *job, const struct ladder *ladder,
 			      .watch = watch,
 			      .settings = {*job->load, *job->settings}};
 	uint64_t begin_ns = clock_now_ns();
-	int err = open_result(&sweep);
+	int err = open_result(&sweep, runner ? runner->past : NULL, ret_error);
 
 	set_common(&sweep);
 	if (!err)
@@ -508,7 +560,7 @@ int sweep_run(const struct drive_job *job, const struct ladder *ladder,
 		run_free(sweep.run);
 		return err;
 	}
-	sweep.run->duration_ns = clock_now_ns() - begin_ns;
+	sweep.run->duration_ns = duration_since(&sweep, begin_ns);
 	*ret_run = sweep.run;
 	return 0;
 }

@@ -51,6 +51,7 @@ struct run_sweep {
 	struct run_number misfit_per_mille; /* of the steps from the fit, relative to throughput */
 	char *unfitted;			    /* why there is no plateau; NULL: there is */
 	char *stopped;			    /* why the sweep ended early; NULL: it did not */
+	char *resumed; /* "after 2 of 4 steps", as its coordinator had ended; NULL: it was not */
 	struct run_sweep_step
 		*three_quarters; /* at a rate of 75 % of the plateau; NULL: not measured */
 };

@@ -427,6 +427,10 @@ static void put_sweep(const struct run_sweep *sweep, FILE *file)
 			(double)sweep->misfit_per_mille.value / 10);
 	if (sweep->three_quarters)
 		put_three_quarters(sweep->three_quarters, file);
+	if (sweep->resumed) {
+		fputs("\n\nresumed: ", file);
+		put_text(sweep->resumed, file);
+	}
 	if (sweep->stopped) {
 		fputs("\n\nstopped: ", file);
 		put_text(sweep->stopped, file);

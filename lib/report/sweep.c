@@ -399,6 +399,12 @@ void report_sweep(const struct page *page, const struct run *run)
 	print_plateau(page, sweep);
 	print_three_quarters(page, sweep);
 	print_fleet(page, sweep);
+	if (sweep->resumed) {
+		page_left(page, LABEL, "%s", "resumed");
+		page_wrap(page, LABEL,
+			  "%s, as its coordinator had ended; what that was measuring is in no step",
+			  sweep->resumed);
+	}
 	if (sweep->stopped) {
 		page_left(page, LABEL, "%s", "stopped");
 		page_wrap(page, LABEL, "%s", sweep->stopped);

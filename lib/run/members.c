@@ -673,6 +673,7 @@ static const struct run_member sweep_table[] = {
 	NUMBER(struct run_sweep, misfit_per_mille),
 	STRING(struct run_sweep, unfitted),
 	STRING(struct run_sweep, stopped),
+	STRING(struct run_sweep, resumed),
 	{MEMBER(struct run_sweep, POINTER, three_quarters), .members = &run_sweep_step_members,
 	 .optional = true},
 };

@@ -5,6 +5,8 @@ import re
 import shutil
 import signal
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -97,6 +99,122 @@ def test_killed_before_the_start(start, server, agents, nginx):
     assert nginx.status()["requests"] == 0
 
 
+# ---- a sweep ----
+
+LOADS = (3, 6, 9, 12)
+
+
+class Sweep:
+    """A sweep over four numbers of connections, and what nginx has logged of it: at most one request of each connection is
+    of the warm-up."""
+
+    def __init__(self, start, server, path, duration="700ms"):
+        self.server, self.path = server, path
+        self.nginx = start(Nginx(http_block="log_format timed '$msec $connection';", server="access_log {folder}/timed.log timed;"))
+        self.driver = start(Process([
+            DRIVER, "fleet", "--via", server.url, "--members", len(NAMES), "--", "sweep", self.nginx.url, "--ladder", "3,6,9,12",
+            "--think", "20ms", "-d", duration, "--warmup", "1ms", "--json", path]))
+        self.key = key_of(self.driver)
+        self.killed = []  # when
+
+    def kill(self, driver, connections):
+        """Kill a coordinator once nginx has these connections after the step that it has printed."""
+        driver.wait_for(rf"\n *{connections} ", stream="stderr")
+        before = self.nginx.status()["accepts"]
+        wait_until(lambda: self.nginx.status()["accepts"] > before + connections)
+        driver.kill()
+
+    def result(self):
+        return documents.parse(self.path.read_text())["sweep"]
+
+    def logged(self):
+        """Return each connection's first time, and its requests, in order of the connections."""
+        log = Path(self.nginx.files.name, "timed.log")
+        wait_until(lambda: log.read_text().count("\n") == self.nginx.status()["requests"])
+        found = {}
+        for line in log.read_text().splitlines():
+            at, number = line.split()
+            found.setdefault(int(number), []).append(float(at))
+        return [(min(times), len(times)) for _, times in sorted(found.items())]
+
+    def compare(self, first, resumed):
+        """The first steps are of the connections before the kill, the others of those after `resumed`."""
+        logged, sweep = self.logged(), self.result()
+        sides = ([count for at, count in logged if at < resumed], [count for at, count in logged if at >= resumed])
+        for side, steps in zip(sides, (sweep["steps"][:first], sweep["steps"][first:])):
+            for step in steps:
+                for _ in range(step["attempts"]):
+                    seen, side = side[:step["load"]], side[step["load"]:]
+                assert step["requests"] == step["latency"]["count"] == sum(member["requests"] for member in step["members"]) > 0
+                assert 0 <= sum(seen) - step["requests"] <= step["load"] == len(seen)
+                assert [member["host"] for member in step["members"]] == [m["host"] for m in sweep["steps"][0]["members"]]
+        return sum(sides[0])
+
+
+def test_a_sweep_goes_on(start, server, agents, tmp_path):
+    """Steps that were complete are kept, and none is counted twice. The same members measure the one at work again,
+    and the document says after which step that was."""
+    sweep = Sweep(start, server, tmp_path / "sweep.json")
+    sweep.kill(sweep.driver, 3)
+    resumed = time.time()
+    done = resume(server, sweep.key)
+    assert sweep.result()["resumed"] == "after 1 of 4 steps" and not sweep.result()["stopped"]
+    assert [step["load"] for step in sweep.result()["steps"]] == list(LOADS)
+    assert re.search("resumed +after 1 of 4 steps", done.stdout), done.stdout
+    assert sweep.compare(1, resumed) > 0, "nothing was at work when the coordinator was killed"
+    assert f"nothing is stored of run {sweep.key}" in resume(server, sweep.key, status=1).stderr
+
+
+def test_a_sweep_is_taken_up_twice(start, server, agents, tmp_path):
+    """A coordinator that took it up stores its steps in turn."""
+    sweep = Sweep(start, server, tmp_path / "sweep.json")
+    sweep.kill(sweep.driver, 3)
+    second = start(Process([DRIVER, "fleet", "resume", sweep.key, "--via", server.url]))
+    still = run([DRIVER, "fleet", "resume", KEY, "--via", server.url], check=False)
+    assert "nothing is stored" in still.stderr  # of another run
+    sweep.kill(second, 6)
+    resumed = time.time()
+    resume(server, sweep.key)
+    assert sweep.result()["resumed"] == "after 1 of 4 steps, after 2 of 4 steps"
+    assert [step["load"] for step in sweep.result()["steps"]] == list(LOADS)
+    logged = [count for at, count in sweep.logged() if at >= resumed]
+    assert sum(step["requests"] for step in sweep.result()["steps"][2:]) <= sum(logged)
+
+
+def test_a_sweep_that_cannot_go_on(start, server, agents, tmp_path):
+    """No other agent takes the place of a member: the sweep ends with the steps that it has, and says why. They stay kept."""
+    sweep = Sweep(start, server, tmp_path / "sweep.json", duration="2s")
+    sweep.driver.wait_for(r"\n *3 ", stream="stderr")
+    refused = resume(server, sweep.key, status=1)
+    assert "still has a coordinator" in refused.stderr, refused.stderr
+    agents[1].close()
+    sweep.driver.kill()
+    start(Agent(server.url, "other"))
+    resumed = time.time()
+    done = resume(server, sweep.key, status=1)
+    reason = "2 of its 3 agents answered"
+    assert reason in done.stderr and "its steps are still kept; to go on" in done.stderr, done.stderr
+    result = sweep.result()
+    assert reason in result["stopped"] and result["resumed"].endswith("of 4 steps")
+    assert [step["load"] for step in result["steps"]] == list(LOADS[:len(result["steps"])]) != list(LOADS)
+    sweep.compare(len(result["steps"]), resumed)
+    assert "the sweep cannot go on" in resume(server, sweep.key, status=1).stderr
+
+
+def test_a_scenario_is_taken_up(start, server, agents, nginx, tmp_path):
+    """As any run that is no sweep; the files that it names are needed again for its command line."""
+    (tmp_path / "steps.yaml").write_text(
+        f"target: {nginx.url}\nload: {{connections: 3, rate: 300, requests: 601}}\nsteps:\n  - {{name: one, path: /1}}\n  - {{name: two, path: /2}}\n")
+    path = tmp_path / "run.json"
+    driver = start(Process([DRIVER, "fleet", "--via", server.url, "--members", len(NAMES), "--", "run", tmp_path / "steps.yaml", "--json", path]))
+    wait_until(lambda: nginx.status()["requests"] >= 100)
+    key = key_of(driver)
+    driver.kill()
+    resume(server, key)
+    result = documents.parse(path.read_text())["driver"]
+    assert result["requests"] == sum(row["requests"] for row in result["steps"]) == nginx.status()["requests"]
+
+
 def test_mistakes(start, server):
     """A server without JetStream is said to keep nothing. Bad usage names the word."""
     plain = start(NatsServer())
@@ -111,6 +229,7 @@ def test_mistakes(start, server):
                           (["resume", "x*", "--via", server.url], "resume: 'x*' is no run's secret"),
                           (["resume", KEY], "resume: the server that has the run's results is missing"),
                           (["resume", KEY, "--via", server.url, "--members", "2"], "--members: a run that is resumed"),
+                          (["resume", KEY, "--via", server.url, "--lost-after", "2s"], "--lost-after: a run that is resumed"),
                           (["resume", KEY, "--via", server.url, "--", "127.0.0.1:1"], "leave out --")):
         done = run([DRIVER, "fleet", *words], check=False)
         assert done.status == 2 and reason in done.stderr, done.stderr

@@ -87,6 +87,7 @@ static inline void support_fill_sweep(struct run *run)
 	sweep->knee.value = 43;
 	sweep->misfit_per_mille.value = 44;
 	sweep->unfitted = strdup("it still grew");
+	sweep->resumed = strdup("after 2 of 4 steps");
 	sweep->stopped = strdup("more load only queues");
 	sweep->three_quarters = calloc(1, sizeof(*sweep->three_quarters));
 	if (!sweep->three_quarters)

@@ -53,6 +53,7 @@ static void test_plateau(void **state)
 	run->sweep->knee = (struct run_number){true, 3};
 	run->sweep->misfit_per_mille = (struct run_number){true, 12};
 	run->sweep->stopped = strdup("more load only queues");
+	run->sweep->resumed = strdup("after 2 of 4 steps");
 	run->sweep->steps[1].steady = false;
 	run->sweep->steps[2].limited = strdup("cpu");
 	run->sweep->three_quarters = calloc(1, sizeof(*run->sweep->three_quarters));
@@ -76,6 +77,8 @@ static void test_plateau(void **state)
 				     "\u00b7 steps off the fit by 1.2 %\n"));
 	assert_non_null(strstr(text, "at 75 % of it  1,875/s due \u00b7 1,870/s \u00b7 mean 900"));
 	assert_non_null(strstr(text, "stopped        more load only queues\n"));
+	assert_non_null(
+		strstr(text, "resumed        after 2 of 4 steps, as its coordinator had ended"));
 	assert_null(strstr(text, "server's/s"));
 	assert_ptr_equal(strstr(text, "LIMITED BY THE DRIVER, not by the server alone, in 1 of 3"),
 			 text); /* the first line */
