@@ -738,10 +738,11 @@ static int make_fleet(const struct fleet_options *fleet_options, const struct op
 	fleet->run = &options->run;
 	fleet->threads = options->run.threads;
 	err = open_all(fleet, ret_error);
-	if (!err)
-		err = name_members(fleet, ret_error);
+	/* That may take longer than members wait for their plan. */
 	if (!err)
 		err = open_observers(fleet, ret_error);
+	if (!err)
+		err = name_members(fleet, ret_error);
 	if (!err && asprintf(&fleet->what, "%s from %u hosts", name_of(options, scenario),
 			     fleet->count) < 0)
 		err = -ENOMEM;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "sojourn/clock.h"
+#include "sojourn/finding.h"
 #include "sojourn/refuse.h"
 #include "sojourn/text.h"
 
@@ -527,6 +528,7 @@ void member_rest(struct member *member)
 	if (member->state == MEMBER_LOST)
 		return;
 	run_free(TAKE_PTR(member->run));
+	run_strings_free(TAKE_PTR(member->result.sources));
 	free(TAKE_PTR(member->result.limited));
 	member->result = (struct member_result){0};
 	channel_document_clear(&member->unread);
@@ -628,6 +630,7 @@ void member_clear(struct member *member)
 	channel_lines_clear(&member->lines);
 	channel_document_clear(&member->document);
 	channel_document_clear(&member->unread);
+	run_strings_free(member->result.sources);
 	free(member->result.limited);
 	*member = (struct member){0};
 }

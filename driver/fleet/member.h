@@ -31,6 +31,7 @@ struct member_result {
 	bool known;
 	uint64_t begin_ns; /* of its measured phase, by the coordinator's clock */
 	uint64_t requests;
+	char **sources;
 	char *limited;
 };
 

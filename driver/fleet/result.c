@@ -20,11 +20,12 @@ static int copy(char **field, const char *text)
 	return text && !*field ? -ENOMEM : 0;
 }
 
-static int keep_result(struct member *member, const struct run_driver *driver)
+static int keep_result(struct member *member, struct run_driver *driver)
 {
 	member->result.known = true;
 	member->result.begin_ns = driver->begin_ns;
 	member->result.requests = driver->requests;
+	member->result.sources = TAKE_PTR(driver->sources);
 	return copy(&member->result.limited, driver->limited ? driver->limited->why : NULL);
 }
 
@@ -106,9 +107,9 @@ static uint32_t connections_of(const struct fleet_outcome *outcome, uint32_t cou
 	return sum;
 }
 
-static int describe(const struct member *member, uint64_t first_ns, struct run_fleet_member *entry)
+static int describe(struct member *member, uint64_t first_ns, struct run_fleet_member *entry)
 {
-	const struct member_result *result = &member->result;
+	struct member_result *result = &member->result;
 	int err = copy(&entry->host, member->name);
 
 	entry->lost = member->state == MEMBER_LOST;
@@ -120,6 +121,7 @@ static int describe(const struct member *member, uint64_t first_ns, struct run_f
 	if (!result->known || err)
 		return err;
 	entry->requests = result->requests;
+	entry->sources = TAKE_PTR(result->sources);
 	entry->start_skew_ns = (struct run_number){true, result->begin_ns - first_ns};
 	return copy(&entry->limited, result->limited);
 }
@@ -128,14 +130,15 @@ static void free_list(struct run_fleet_member *list, uint32_t count)
 {
 	for (uint32_t i = 0; list && i < count; i++) {
 		free(list[i].host);
+		run_strings_free(list[i].sources);
 		free(list[i].limited);
 		free(list[i].reason);
 	}
 	free(list);
 }
 
-static int list_members(const struct member *members, uint32_t count,
-			const struct fleet_outcome *outcome, struct run_fleet_member **ret_list)
+static int list_members(struct member *members, uint32_t count, const struct fleet_outcome *outcome,
+			struct run_fleet_member **ret_list)
 {
 	struct run_fleet_member *list = calloc(count, sizeof(*list));
 	uint64_t first_ns = first_begin(members, count);

@@ -221,7 +221,7 @@ static int take_result(struct place *place, const struct store_message *message)
 	return err;
 }
 
-/* Steps are stored one after another. What another has stored is none. */
+/* Steps are stored one after another. Ignore those that another has stored. */
 static int take_step(struct resume *resume, const struct store_message *message, char **ret_error)
 {
 	struct pieces *pieces = &resume->step_pieces;
@@ -468,7 +468,7 @@ bool resume_is_sweep(const struct resume *resume)
 	return json_is_true(json_object_get(resume->record, "sweep"));
 }
 
-/* It is told in the document, also if this process is killed in turn. */
+/* The document says so, also if this process is killed in turn. */
 static int note_resumption(struct resume *resume, size_t total, char **ret_error)
 {
 	autofree char *text = NULL, *sealed = NULL, *error = NULL;

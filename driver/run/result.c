@@ -12,7 +12,9 @@
 #include "host/explain.h"
 #include "host/limited.h"
 #include "load/share.h"
+#include "transport/source.h"
 #include "sojourn/clock.h"
+#include "sojourn/finding.h"
 #include "sojourn/text.h"
 
 /* A phase limited by requests ends with the last response or failure. */
@@ -227,6 +229,40 @@ static uint64_t own_rate(const struct load_settings *load)
 			     : load->schedule.rate;
 }
 
+static bool has_text(char *const *list, const char *text)
+{
+	while (list && *list && strcmp(*list, text) != 0)
+		list++;
+	return list && *list;
+}
+
+/* Without a route there is no connection. */
+static int add_route(const struct target *target, struct run_driver *driver)
+{
+	sa_family_t family = target->address.ss_family;
+	char text[SOURCE_TEXT];
+
+	if ((family != AF_INET && family != AF_INET6) || source_of_route(&target->address, text) ||
+	    has_text(driver->sources, text))
+		return 0;
+	return run_add_text(&driver->sources, text);
+}
+
+static int describe_sources(const struct drive_job *job, struct run_driver *driver)
+{
+	const struct source_set *set = &job->link->sources;
+	char text[SOURCE_TEXT];
+	int err = 0;
+
+	for (size_t i = 0; i < set->count && !err;) {
+		i = source_print(set, i, text);
+		err = run_add_text(&driver->sources, text);
+	}
+	for (uint32_t i = 0; !set->count && i < job->rows->count && !err; i++)
+		err = add_route(job->rows->list[i].target, driver);
+	return err;
+}
+
 /* Add the driver's part with the requested settings. */
 static int describe(const struct drive_job *job, struct run *run)
 {
@@ -252,7 +288,7 @@ static int describe(const struct drive_job *job, struct run *run)
 	if ((job->url && !driver->target) || (method && !driver->method) || !driver->arrival ||
 	    (job->expected && !driver->expected))
 		return -ENOMEM;
-	return 0;
+	return describe_sources(job, driver);
 }
 
 int result_so_far(const struct drive_job *job, const struct stats *stats,

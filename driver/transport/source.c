@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -98,6 +99,47 @@ static void print_address(const struct sockaddr_storage *address,
 
 	address_format(address->ss_family, address_bytes((const struct sockaddr *)address, &size),
 		       0, text, INET6_ADDRSTRLEN);
+}
+
+static bool is_next(const struct sockaddr_storage *address, const struct sockaddr_storage *next)
+{
+	struct sockaddr_storage follows = *address;
+	uint32_t *tail = tail_of(&follows);
+
+	*tail = htonl(ntohl(*tail) + 1);
+	return *tail && !compare_addresses(&follows, next);
+}
+
+size_t source_print(const struct source_set *set, size_t index, char ret_text[static SOURCE_TEXT])
+{
+	size_t last = index;
+	char text[INET6_ADDRSTRLEN];
+
+	print_address(&set->addresses[index], text);
+	while (last + 1 < set->count && is_next(&set->addresses[last], &set->addresses[last + 1]))
+		last++;
+	snprintf(ret_text, SOURCE_TEXT, "%s", text);
+	if (last == index)
+		return index + 1;
+	print_address(&set->addresses[last], text);
+	snprintf(ret_text + strlen(ret_text), SOURCE_TEXT - strlen(ret_text), "-%s", text);
+	return last + 1;
+}
+
+/* connect() of a datagram socket looks up the route, as that of a stream does. */
+int source_of_route(const struct sockaddr_storage *server, char ret_text[static SOURCE_TEXT])
+{
+	struct sockaddr_storage own = {0};
+	socklen_t length = sizeof(own);
+	char text[INET6_ADDRSTRLEN];
+	autoclose int fd = socket(server->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || connect(fd, (const struct sockaddr *)server, sizeof(*server)) ||
+	    getsockname(fd, (struct sockaddr *)&own, &length))
+		return -errno;
+	print_address(&own, text);
+	snprintf(ret_text, SOURCE_TEXT, "%s", text);
+	return 0;
 }
 
 /* Ports of a repeated address would count twice. */

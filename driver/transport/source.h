@@ -98,6 +98,21 @@ bool source_chooses_ports(const struct source_set *set, const struct source_curs
 /* Replace @fd, which connect() refused, by a new bound socket; other options are lost. -errno. */
 int source_replace(const struct source_set *set, struct source_cursor *cursor, int fd);
 
+/* A name of a source, for people: an address, or a range of them as --source takes it. */
+#define SOURCE_TEXT (2 * INET6_ADDRSTRLEN)
+
+/*
+ * Name the source at @index of @set, or the range that begins there. Return the index after it. @index
+ * is less than the count.
+ */
+size_t source_print(const struct source_set *set, size_t index, char ret_text[static SOURCE_TEXT]);
+
+/*
+ * Name the address that this host's routes choose towards @server, of an IP family. Nothing is sent.
+ * -errno.
+ */
+int source_of_route(const struct sockaddr_storage *server, char ret_text[static SOURCE_TEXT]);
+
 /*
  * Read the flow of a connected TCP socket with the peer @server; ask the kernel if that is
  * unspecified (0.0.0.0 means this host). -errno.

@@ -449,6 +449,7 @@ struct run_fleet_member {
 	uint32_t connections; /* its share */
 	uint64_t rate;	      /* its share of the rate; 0: closed loop */
 	uint64_t requests;    /* complete responses that it has reported */
+	char **sources;	      /* see run_driver; NULL: not known */
 	char *limited;	      /* why it did not keep up; NULL: it did, or it is not known */
 	/* How far its wall clock is ahead of the coordinator's, and how wrong that may be. */
 	struct run_signed clock_offset_ns;
@@ -462,6 +463,11 @@ struct run_driver {
 	char *host;   /* set by run_merge(); NULL: the document's */
 	char *target; /* URL */
 	char *method; /* NULL: the protocol has none */
+	/*
+	 * Addresses that it connects from, ranges as "10.0.0.1-10.0.0.9". NULL: not known, or of several
+	 * drivers.
+	 */
+	char **sources;
 	uint32_t connections;
 	uint32_t processes;   /* 0: not known */
 	uint32_t threads;     /* of all processes */

@@ -21,6 +21,7 @@
 #define MAX_FINDINGS  4096
 #define MAX_RESOURCES 65536
 #define MAX_TEXTS     1024
+#define MAX_SOURCES   65536 /* as --source takes them */
 #define MAX_STEPS     1024
 _Static_assert(RUN_ROUTE_STAGES == STAGE_RESPOND - STAGE_SOCKET_QUEUE + 1, "the stages of a route");
 
@@ -372,6 +373,7 @@ static const struct run_member fleet_member_table[] = {
 	{MEMBER(struct run_fleet_member, U32, connections)},
 	{MEMBER(struct run_fleet_member, U64, rate)},
 	{MEMBER(struct run_fleet_member, U64, requests)},
+	{MEMBER(struct run_fleet_member, STRINGS, sources), .limit = MAX_SOURCES, .optional = true},
 	STRING(struct run_fleet_member, limited),
 	{MEMBER(struct run_fleet_member, SIGNED, clock_offset_ns), .optional = true},
 	NUMBER(struct run_fleet_member, clock_uncertainty_ns),
@@ -414,6 +416,8 @@ static const struct run_member driver_table[] = {
 	{MEMBER(struct run_driver, STRING, host), .optional = true, .merging = RUN_MERGING_OWN},
 	STRING(struct run_driver, target),
 	STRING(struct run_driver, method),
+	{MEMBER(struct run_driver, STRINGS, sources), .limit = MAX_SOURCES, .optional = true,
+	 .merging = RUN_MERGING_OWN},
 	{MEMBER(struct run_driver, U32, connections)},
 	{MEMBER(struct run_driver, U32, processes), .merging = RUN_MERGING_OWN, .optional = true},
 	{MEMBER(struct run_driver, U32, threads)},

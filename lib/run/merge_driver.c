@@ -12,6 +12,7 @@
 #include "intervals.h"
 #include "members.h"
 #include "sojourn/array.h"
+#include "sojourn/finding.h"
 #include "sojourn/refuse.h"
 #include "sojourn/text.h"
 
@@ -320,6 +321,7 @@ static int merge_own(struct run_driver *driver, struct run_driver *other, char *
 	const struct run_number *allowed = &other->streams_allowed;
 	int err = intervals_merge(driver, other, ret_error);
 
+	run_strings_free(TAKE_PTR(driver->sources)); /* members keep theirs */
 	/* Drivers on one host see the same ports, on two hosts different ones. */
 	driver->ports = (struct run_ports){0};
 	/* Failure times of both count from the earlier start. */

@@ -27,7 +27,7 @@ ARROWS = {
     "driver/engines": ("driver/engine", "driver/engine/http", "driver/engine/http2", "driver/engine/stream",
                        "driver/engine/udp"),
     "driver/fleet": ("driver/engine", "driver/load", "driver/nats", "driver/options", "driver/run", "driver/scenario",
-                     "driver/transport", "driver/sweep"),
+                     "driver/sweep", "driver/transport"),
     "driver/host": ("driver/engine", "driver/load", "driver/transport"),
     "driver/load": ("driver/engine", "driver/payload", "driver/stats", "driver/transport"),
     "driver/main": ("driver/engine", "driver/fleet", "driver/host", "driver/options", "driver/run", "driver/scenario",

@@ -414,6 +414,7 @@ def test_source_addresses_are_divided(start, hosts, tmp_path):
     assert len(lines) == result["requests"] == 600
     clients = {address: {client for seen, client in lines if seen == address} for address, _ in lines}
     assert sorted(clients) == sorted(sum(slices, []))
+    assert [member["sources"] for member in result["members"]] == [["-".join(slice)] for slice in slices]
     for one, other in ((a, b) for a in slices for b in slices if a is not b):
         assert not set().union(*(clients[address] for address in one)) & set().union(*(clients[address] for address in other))
 
@@ -424,6 +425,22 @@ def test_source_addresses_are_divided(start, hosts, tmp_path):
                        for number, last in ((1, 120), (2, 110)))
     assert re.search(refused, done.stderr), done.stderr
     assert nginx.status()["requests"] == 600, "nothing is sent"
+
+
+def test_members_are_told_apart_by_their_addresses(start, hosts):
+    """nginx logs each member's requests from the addresses that the document names for it."""
+    server, members = hosts
+    members[1].exec(["ip", "address", "add", "10.201.0.99/24", "dev", "eth0"])  # no route chooses it
+    nginx = start(Nginx(netns=server, addresses=(SERVER,), http_block="log_format addresses '$remote_addr';",
+                        server="access_log {folder}/addresses.log addresses;"))
+    _, result = drive(members, nginx.url, "-c", "3", "-n", "60")
+    log = Path(nginx.files.name, "addresses.log")
+    wait_until(lambda: log.read_text().count("\n") == 60)
+    assert [member["sources"] for member in result["members"]] == [["10.201.0.10"], ["10.201.0.11"], ["10.201.0.12"]]
+    seen = log.read_text().splitlines()
+    assert [seen.count(member["sources"][0]) for member in result["members"]] == \
+        [member["requests"] for member in result["members"]] == [20, 20, 20]
+    assert result["sources"] is None  # of several drivers
 
 
 def test_what_cannot_be_divided():

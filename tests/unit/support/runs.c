@@ -374,6 +374,8 @@ static void fill_members(struct run_driver *driver, struct sequence *sequence)
 		member->connections = (uint32_t)next(sequence);
 		member->rate = next(sequence);
 		member->requests = next(sequence);
+		if (run_add_text(&member->sources, "10.0.0.1-10.0.0.9"))
+			abort();
 		member->limited = text("its loop was late");
 		member->clock_offset_ns = (struct run_signed){true, -(int64_t)next(sequence)};
 		set_number(&member->clock_uncertainty_ns, sequence);
@@ -388,6 +390,8 @@ static void fill_driver(struct run_driver *driver, struct sequence *sequence)
 	driver->host = text("client");
 	driver->target = text("http://server:8080/\"quoted\"\n\u00b5");
 	driver->method = text("POST");
+	if (run_add_text(&driver->sources, "10.0.0.1") || run_add_text(&driver->sources, "fd00::1"))
+		abort();
 	driver->connections = (uint32_t)next(sequence);
 	driver->threads = (uint32_t)next(sequence);
 	driver->new_connections = true;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sojourn/array.h"
+#include "sojourn/finding.h"
 #include "sojourn/sweep.h"
 
 static inline void support_fill_sweep_member(struct run_sweep_step *step, uint32_t from)
@@ -21,6 +22,8 @@ static inline void support_fill_sweep_member(struct run_sweep_step *step, uint32
 	member->connections = from;
 	member->rate = from + 1;
 	member->requests = from + 2;
+	if (run_add_text(&member->sources, "10.0.0.1-10.0.0.9"))
+		abort();
 	member->limited = strdup("its loop was late");
 	member->clock_offset_ns = (struct run_signed){true, -(int64_t)from - 3};
 	member->clock_uncertainty_ns = (struct run_number){true, from + 4};

@@ -40,6 +40,28 @@ static void test_lists(void **state)
 	source_clear(&set);
 }
 
+/* Neighbours are a range, as they were given; the last address of a network is followed by none. */
+static void test_names(void **state)
+{
+	static const char *const names[] = {"127.0.0.9-127.0.0.11", "255.255.255.255", "fd00::1",
+					    "fd00::3-fd00::4"};
+	struct source_set set = {0};
+	char *error = NULL, text[SOURCE_TEXT];
+	size_t index = 0;
+
+	(void)state;
+	assert_int_equal(source_parse("127.0.0.9,127.0.0.10-127.0.0.11,255.255.255.255,fd00::1,"
+				      "fd00::3-fd00::4",
+				      &set, &error),
+			 0);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		index = source_print(&set, index, text);
+		assert_string_equal(text, names[i]);
+	}
+	assert_int_equal(index, set.count);
+	source_clear(&set);
+}
+
 /* Each address is in one share, and shares keep the order of the list. */
 static void test_shares(void **state)
 {
@@ -213,10 +235,15 @@ static void test_flow_of_ipv6(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists),	     cmocka_unit_test(test_shares),
-		cmocka_unit_test(test_refusals),     cmocka_unit_test(test_divided),
-		cmocka_unit_test(test_judged),	     cmocka_unit_test(test_probed),
-		cmocka_unit_test(test_settled),	     cmocka_unit_test(test_flow_is_the_server_s),
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_divided),
+		cmocka_unit_test(test_judged),
+		cmocka_unit_test(test_probed),
+		cmocka_unit_test(test_settled),
+		cmocka_unit_test(test_flow_is_the_server_s),
 		cmocka_unit_test(test_flow_of_ipv6),
 	};
 

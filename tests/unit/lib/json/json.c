@@ -150,10 +150,12 @@ static void compare_members(const struct run_driver *a, const struct run_driver 
 	assert_int_equal(a->member_count, b->member_count);
 	for (size_t i = 0; i < a->member_count; i++) {
 		assert_same_text(a->members[i].host, b->members[i].host);
+		assert_same_text(a->members[i].sources[0], b->members[i].sources[0]);
 		assert_same_text(a->members[i].limited, b->members[i].limited);
 		assert_same_text(a->members[i].reason, b->members[i].reason);
 		ASSERT_SAME(struct run_fleet_member, &a->members[i], &b->members[i],
 			    left_.host = right_.host = NULL, left_.limited = right_.limited = NULL,
+			    left_.sources = right_.sources = NULL,
 			    left_.reason = right_.reason = NULL);
 	}
 }
@@ -163,6 +165,9 @@ static void compare_drivers(const struct run_driver *a, const struct run_driver 
 	assert_true(a && b);
 	assert_same_text(a->host, b->host);
 	assert_same_text(a->target, b->target);
+	assert_true(!a->sources == !b->sources);
+	for (size_t i = 0; a->sources && (i == 0 || a->sources[i - 1]); i++)
+		assert_same_text(a->sources[i], b->sources[i]);
 	assert_same_text(a->method, b->method);
 	assert_same_text(a->arrival, b->arrival);
 	assert_int_equal(a->failure_count, b->failure_count);
@@ -190,8 +195,9 @@ static void compare_drivers(const struct run_driver *a, const struct run_driver 
 	support_compare_rows(a, b);
 	ASSERT_SAME(struct run_driver, a, b, left_.samples = right_.samples = NULL,
 		    left_.host = right_.host = NULL, left_.target = right_.target = NULL,
-		    left_.method = right_.method = NULL, left_.arrival = right_.arrival = NULL,
-		    left_.limited = right_.limited = NULL, left_.expected = right_.expected = NULL,
+		    left_.sources = right_.sources = NULL, left_.method = right_.method = NULL,
+		    left_.arrival = right_.arrival = NULL, left_.limited = right_.limited = NULL,
+		    left_.expected = right_.expected = NULL,
 		    left_.interrupted = right_.interrupted = NULL,
 		    left_.failures = right_.failures = NULL,
 		    left_.intervals = right_.intervals = NULL, left_.parts = right_.parts = NULL,
