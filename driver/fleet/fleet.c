@@ -289,9 +289,12 @@ static int check_gathered(const struct fleet *fleet, char **ret_error)
 	const struct member *lost = fleet->lost;
 
 	if (lost)
-		return refuse(ret_error, "%s: %s; nothing was %s", lost->name,
+		return refuse(ret_error, "%s: %s; nothing was %s%s", lost->name,
 			      lost->reason ? lost->reason : "no memory",
-			      fleet->begin_ns ? "measured" : "started");
+			      fleet->begin_ns ? "measured" : "started",
+			      fleet->muster || fleet_options_names_host(fleet->fleet)
+				      ? ""
+				      : "; --via has no {host}, so all members have one command");
 	if (fleet->interrupted)
 		return refuse(ret_error, "interrupted before the %s: nothing to report",
 			      fleet->begin_ns ? "measured phase" : "start");

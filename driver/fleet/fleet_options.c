@@ -93,10 +93,16 @@ static int apply_url(struct nats_settings *nats, const char *option, const char 
 	return err && wrong ? refuse(ret_error, "%s: '%s' %s", option, value, wrong) : err;
 }
 
+/* Also "nats:HOST", which is a mistake. */
+static bool is_url(const char *via)
+{
+	return strstr(via, "://") || !strncmp(via, "nats:", 5) || !strncmp(via, "tls:", 4);
+}
+
 static int apply_via(void *target, const char *value, char **ret_error)
 {
 	struct fleet_options *options = target;
-	bool url = strstr(value, "://");
+	bool url = is_url(value);
 	int err = split(url ? "" : value, " \t", &options->via, &options->via_count);
 
 	if (!err && url)
@@ -283,9 +289,10 @@ void fleet_options_help(FILE *file)
 	      "together, ended together, with one report. The words after -- are as without "
 	      "fleet.\n"
 	      "Connections, requests and the rate are those of the whole run, threads those of\n"
-	      "each member. Each step of a sweep is one run of all hosts. No --source.\n"
+	      "each member. Each step of a sweep is one run of all hosts.\n"
 	      "resume takes up a run over NATS whose coordinator was killed: it waits for the\n"
-	      "members and reports as the run itself would have done. Needs JetStream.\n",
+	      "members, which measure the rest of a sweep, and reports as the run itself would\n"
+	      "have done. Needs JetStream.\n",
 	      file);
 	cli_help_tables(&fleet_command, file);
 	fputs("\n"
@@ -593,6 +600,14 @@ static char *with_host(const char *word, const char *host)
 	if (!mark)
 		return strdup(word);
 	return text_format("%.*s%s%s", (int)(mark - word), word, host, mark + strlen(HOST_MARK));
+}
+
+bool fleet_options_names_host(const struct fleet_options *options)
+{
+	for (size_t i = 0; i < options->via_count; i++)
+		if (strstr(options->via[i], HOST_MARK))
+			return true;
+	return false;
 }
 
 /* A shell takes its command as one word: sh -c 'sojourn-drive agent'. */

@@ -76,5 +76,7 @@ int fleet_options_observers(const struct observer_access *access, struct nats_se
  */
 char **fleet_options_command(const struct fleet_options *options, const char *host);
 void fleet_options_free_words(char **words);
+/* Return whether --via has {host}. If not, all members have the same command. */
+bool fleet_options_names_host(const struct fleet_options *options);
 
 #endif

@@ -14,6 +14,9 @@
 #include "sojourn/refuse.h"
 #include "sojourn/text.h"
 
+/* A shell's status, also over ssh: there is no such program. */
+#define NOT_FOUND 127
+
 #define PINGS 8U
 
 /* The year 2116: differences of two clocks fit into 64 bits, with the length of any run. */
@@ -381,7 +384,8 @@ void member_quote(const struct member *member, char ret_text[static MEMBER_QUOTE
 
 static void lose_ended(struct member *member)
 {
-	const char *before = member->state == MEMBER_STARTING ? ", before its agent answered" : "";
+	bool starting = member->state == MEMBER_STARTING;
+	const char *before = starting ? ", before its agent answered" : "";
 	char quote[MEMBER_QUOTE];
 
 	drain_errors(member);
@@ -392,8 +396,11 @@ static void lose_ended(struct member *member)
 		lose(member, "its process was ended by signal %d (%s)%s%s", member->signal,
 		     strsignal(member->signal), before, quote);
 	else
-		lose(member, "its process ended with status %" PRId64 "%s%s", member->status,
-		     before, quote);
+		lose(member, "its process ended with status %" PRId64 "%s%s%s", member->status,
+		     before, quote,
+		     starting && member->status == NOT_FOUND
+			     ? "; --agent-program says where the driver is on its host"
+			     : "");
 }
 
 /* Read all output of an ended process before judging its end. */

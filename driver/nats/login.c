@@ -41,6 +41,11 @@ static void clear_text(char **text)
 	free(TAKE_PTR(*text));
 }
 
+bool nats_login_is_given(const struct nats_login *login)
+{
+	return login->user || login->token || login->jwt || login->seed;
+}
+
 void nats_login_clear(struct nats_login *login)
 {
 	clear_text(&login->user);

@@ -24,6 +24,8 @@ struct nats_login {
 int nats_login_parse(const char *text, size_t length, struct nats_login *ret_login,
 		     char **ret_error);
 void nats_login_clear(struct nats_login *login);
+/* Return whether a file was read. */
+bool nats_login_is_given(const struct nats_login *login);
 
 /*
  * Return the JSON of a CONNECT. @nonce is the server's, which a seed signs; NULL: it sent none.

@@ -453,8 +453,10 @@ static void take_error(struct nats *nats, const struct nats_operation *operation
 	int length = (int)operation->text_length;
 
 	if (memmem(text, operation->text_length, refused, strlen(refused)))
-		end(nats, "the server refuses the login (%s); --credentials names a file with one",
-		    refused);
+		end(nats, "the server refuses the login (%s)%s", refused,
+		    nats_login_is_given(&nats->settings->login)
+			    ? " in the file of --credentials"
+			    : "; --credentials names a file with one");
 	else
 		end(nats, "the server says %.*s", length, text);
 }

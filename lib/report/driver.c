@@ -556,6 +556,18 @@ static void add_apart(struct items *items, const struct run_driver *driver,
 		items_add(items, "errors %s", page_count(part->errors, text));
 }
 
+static void add_part_latency(struct items *items, const struct histogram *latency)
+{
+	char text[SHORT_TEXT];
+
+	if (!latency->count) {
+		items_add(items, "no request was completed");
+		return;
+	}
+	items_add(items, "p50 %s", page_time((double)histogram_quantile(latency, 0.5), text));
+	items_add(items, "p99 %s", page_time((double)histogram_quantile(latency, 0.99), text));
+}
+
 static void report_part_of(const struct page *page, const struct run_driver *driver, size_t i)
 {
 	const struct run_part *part = &driver->parts[i];
@@ -566,10 +578,7 @@ static void report_part_of(const struct page *page, const struct run_driver *dri
 	items_add(&items, "%u connection%s", part->connections, part->connections == 1 ? "" : "s");
 	items_add(&items, "%s/s",
 		  page_rate(run_timely(part->requests, part->drained), part->duration_ns, text));
-	items_add(&items, "p50 %s",
-		  page_time((double)histogram_quantile(&part->latency, 0.5), text));
-	items_add(&items, "p99 %s",
-		  page_time((double)histogram_quantile(&part->latency, 0.99), text));
+	add_part_latency(&items, &part->latency);
 	add_apart(&items, driver, part);
 	items_end(&items);
 }

@@ -10,7 +10,7 @@ import pytest
 
 from support import documents
 from support.fleet import agents_in
-from support.net import Netns
+from support.net import Netns, free_port
 from support.process import Process, run, wait_until
 from support.programs import DRIVER, Lab, Nginx, Observer
 
@@ -443,6 +443,23 @@ def test_members_are_told_apart_by_their_addresses(start, hosts):
     assert result["sources"] is None  # of several drivers
 
 
+def test_how_to_reach_a_driver_is_said():
+    """The program is missing on a host, or the command is the same for all hosts: the message names the option."""
+    for own, words in ((["--via", "env HOST={host} sh -c"], "not found; --agent-program says where the driver is"),
+                       (["--via", "false"], "nothing was started; --via has no {host}")):
+        done = run([DRIVER, "fleet", "--hosts", "a,b", *own, "--agent-program", "no-such-driver", "--", "127.0.0.1:1", "-c", "2"],
+                   check=False)
+        assert done.status == 1 and words in done.stderr, done.stderr
+
+
+def test_members_without_a_response_have_no_percentiles():
+    """A time of nothing is not printed as 0."""
+    done = run([DRIVER, "fleet", "--via", "env HOST={host} sh -c", "--agent-program", DRIVER, "--hosts", "a,b", "--",
+                f"127.0.0.1:{free_port()}", "-c", "2", "-n", "2"], check=False)
+    assert done.status == 1 and "p50" not in done.stdout, done.stdout
+    assert len(re.findall("[ab] · 1 connection .* no request was completed", done.stdout)) == 2, done.stdout
+
+
 def test_what_cannot_be_divided():
     """Bad usage is refused before anything starts."""
     for options, words in (
@@ -458,7 +475,8 @@ def test_what_cannot_be_divided():
             (["127.0.0.1:1", "--rte", "2"], "unknown option '--rte'")):
         done = run([DRIVER, "fleet", "--via", "false", "--hosts", "a,b,c", "--", *options], check=False)
         assert done.status == 2 and words in done.stderr, done.stderr
-    for own, words in ((["--hosts", "a,a"], "'a' is given twice"), ([], "--hosts: none are given"),
+    for own, words in ((["--via", "nats:127.0.0.1"], "--via: 'nats:127.0.0.1' is no NATS server"),
+                       (["--hosts", "a,a"], "'a' is given twice"), ([], "--hosts: none are given"),
                        (["--hosts", "a", "--on-loss", "x"], "--on-loss: 'x' is not known"),
                        (["--hosts", "a", "--on-loss", "continue"], "the sweep ends at the loss of one")):
         done = run([DRIVER, "fleet", *own, "--", "sweep", "127.0.0.1:1"], check=False)

@@ -89,7 +89,7 @@ def test_logins_and_certificates(start, tmp_path):
     assert observed["exchanges"] == 10 and nginx.status()["requests"] == 20
     wrong = tmp_path / "wrong"
     wrong.write_text("lead:other")
-    for own, words in (([*shown, "--credentials", wrong], "the server refuses the login (Authorization Violation)"),
+    for own, words in (([*shown, "--credentials", wrong], "the server refuses the login (Authorization Violation) in the file of --credentials"),
                        (["--credentials", password], "TLS failed: unable to get local issuer certificate"),
                        ([*shown, "--credentials", nkey], "Permissions Violation")):
         done = run(fleet(server.url, 1, nginx.url, own=own), check=False)
