@@ -496,6 +496,17 @@ static int carry_out(struct options *options, struct scenario *scenario, char **
 	return EXIT_SUCCESS;
 }
 
+/* An option of fleet may have been written after "--". */
+static int fail_usage(int err, const char *error, char **argv, const struct fleet_options *fleet)
+{
+	const char *option = fleet ? fleet_options_find(argv) : NULL;
+
+	if (!error || !option || !strstr(error, "unknown option"))
+		return fail(err, error, EXIT_USAGE);
+	log_error("%s; '%s' is an option of fleet, before --", error, option);
+	return EXIT_USAGE;
+}
+
 /* @command: the whole command line, of which @argv is what concerns the run. */
 static int run(int argc, char **argv, char **command, const struct fleet_options *fleet)
 {
@@ -507,7 +518,7 @@ static int run(int argc, char **argv, char **command, const struct fleet_options
 	int status;
 
 	if (err)
-		return fail(err, error, EXIT_USAGE);
+		return fail_usage(err, error, argv, fleet);
 	err = lookouts_settle(&options.run.observers, fleet, &lookouts, &error);
 	status = err ? fail(err, error, EXIT_USAGE) : carry_out(&options, scenario, command, fleet);
 	lookouts_clear(&lookouts);

@@ -60,6 +60,8 @@ int fleet_options_parse(int argc, char **argv, struct fleet_options *ret_options
 			char **ret_error);
 void fleet_options_clear(struct fleet_options *options);
 void fleet_options_help(FILE *file);
+/* Return the first of @words, which end with a NULL, that is an option of fleet; NULL: none is. */
+const char *fleet_options_find(char *const *words);
 
 /* Parse argv[1…]. Errors as above. */
 int agent_options_parse(int argc, char **argv, struct agent_options *ret_options, char **ret_error);

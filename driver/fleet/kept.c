@@ -149,7 +149,7 @@ void kept_settle(const struct kept *kept, bool complete)
 		forget(kept);
 	else
 		log_note("run %.8s: %s: sojourn-drive fleet resume %s --via %s", kept->run,
-			 kept->sweep ? "its steps are still kept; to go on"
+			 kept->sweep ? "it can be taken up again"
 				     : "what its members have stored is still kept; to collect it",
 			 kept->secret, kept->options->nats.url);
 }

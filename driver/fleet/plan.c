@@ -40,7 +40,7 @@ static int check_count(const char *option, uint64_t value, uint32_t members, cha
 		return 0;
 	return refuse(ret_error,
 		      "--%s: %" PRIu64 " cannot be divided between %u members, each needs at "
-		      "least 1; use fewer --hosts, or more of them",
+		      "least 1; use fewer members, or more of them",
 		      option, value, members);
 }
 
@@ -80,7 +80,7 @@ int plan_check(const struct options *options, uint32_t members, char **ret_error
 		return refuse(ret_error,
 			      "--ladder: its largest load, %" PRIu64
 			      ", cannot be divided between %u members, each needs at least 1; use "
-			      "fewer --hosts, or more load",
+			      "fewer members, or more load",
 			      largest, members);
 	if (!is_sweep_of_connections(options) && load->connections < members * options->run.threads)
 		return refuse(ret_error,

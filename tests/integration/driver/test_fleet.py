@@ -472,6 +472,7 @@ def test_what_cannot_be_divided():
             (["sweep", "127.0.0.1:1", "--ladder", "rate:1,2,3", "-c", "2"], "--connections: 2 cannot be divided"),
             (["127.0.0.1:1", "--observer", "9180", "--cool-down", "1s"], "--observer: with --cool-down the coordinator does not know"),
             (["run", "/dev/null"], "/dev/null:1:1: the file is empty"),
+            (["127.0.0.1:1", "--on-loss=stop"], "'--on-loss=stop' is an option of fleet, before --"),
             (["127.0.0.1:1", "--rte", "2"], "unknown option '--rte'")):
         done = run([DRIVER, "fleet", "--via", "false", "--hosts", "a,b,c", "--", *options], check=False)
         assert done.status == 2 and words in done.stderr, done.stderr
