@@ -73,6 +73,35 @@ class Program:
             self.link = None
 
 
+class Idle:
+    """Programs that do nothing, on tracepoints that no request passes. For the kernel, attaching them is the same work as
+    attaching others."""
+
+    HOOKS = (b"cgroup_mkdir", b"cgroup_rmdir", b"cgroup_rename", b"cgroup_release", b"cgroup_freeze", b"cgroup_unfreeze",
+             b"cgroup_remount", b"cgroup_setup_root", b"cgroup_destroy_root", b"oom_score_adj_update")
+    RETURN_0 = bytes.fromhex("b700000000000000 9500000000000000")
+    RAW_TRACEPOINT = 17  # BPF_PROG_TYPE_RAW_TRACEPOINT
+
+    def __init__(self, count):
+        if count > len(self.HOOKS):
+            raise SystemExit(f"{count} programs are to be compared with idle ones, of which there are {len(self.HOOKS)}")
+        self.hooks, self.links = self.HOOKS[:count], []
+        self.fd = checked(LIBBPF.bpf_prog_load(self.RAW_TRACEPOINT, b"bench_idle", b"GPL", self.RETURN_0,
+                                               ctypes.c_size_t(len(self.RETURN_0) // 8), None))
+
+    def attach(self):
+        self.links = self.links or [checked(LIBBPF.bpf_raw_tracepoint_open(hook, self.fd)) for hook in self.hooks]
+
+    def detach(self):
+        for link in self.links:
+            os.close(link)
+        self.links = []
+
+    def close(self):
+        self.detach()
+        os.close(self.fd)
+
+
 class Memory:
     """A map of the programs, mapped: .bss, or the ring's consumer and producer."""
 

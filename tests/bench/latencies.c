@@ -38,7 +38,7 @@ struct shared {
 	uint32_t window; /* from 1 on */
 	uint32_t burden_ns;
 	uint32_t answered;
-	uint32_t pad;
+	uint32_t open; /* requests under way that began in a window */
 	uint32_t counts[][BUCKETS];
 };
 
@@ -89,6 +89,8 @@ static void ask(struct load *load, struct asked *asked, uint64_t ns)
 {
 	asked->begin_ns = ns;
 	asked->window = __atomic_load_n(&load->shared->window, __ATOMIC_ACQUIRE);
+	if (asked->window != WINDOW_NONE)
+		__atomic_store_n(&load->shared->open, load->shared->open + 1, __ATOMIC_RELEASE);
 	if (send(asked->fd, load->request, load->length, MSG_NOSIGNAL) < 0)
 		fail("send");
 }
@@ -104,8 +106,10 @@ static void answered(struct load *load, struct asked *asked)
 		exit(EXIT_FAILURE);
 	}
 	load->response = length;
-	if (asked->window != WINDOW_NONE)
+	if (asked->window != WINDOW_NONE) {
 		load->shared->counts[asked->window][bucket_of(ns - asked->begin_ns)]++;
+		__atomic_store_n(&load->shared->open, load->shared->open - 1, __ATOMIC_RELEASE);
+	}
 	__atomic_store_n(&load->shared->answered, load->shared->answered + 1, __ATOMIC_RELEASE);
 	ask(load, asked, ns);
 }

@@ -17,7 +17,8 @@ Server and client share one kernel: the client's sockets pass the same programs,
 of the floor is theirs. "Client elsewhere" is without that half: the cost for a server whose client is on
 another host.
 
-Last comes p99, by pairs of windows within one load (tests/bench/paired.py). Controls show the resolution of this method.
+Last comes p99, by pairs of windows within one load (tests/bench/paired.py), once by the filter and once by the programs.
+Controls show the resolution of this method.
 The BPF time per request (run statistics) and the observer's own CPU time and memory follow. The BPF time excludes
 the floor, which there includes the statistics' own clock reads. "--only" measures only p99.
 """
@@ -37,15 +38,15 @@ from common import (
     ROUNDS, SERVER_CPU, Priority, Timed, bounded, confident, machine, need, pinned, pinned_nginx, prefer, spread)
 
 import paired
-from adopted import Crowd
-from paired import CONTROLS, NOTHING, Latencies, print_verdicts
+from adopted import Crowd, Idle
+from paired import BASE, CONTROLS, Latencies, print_verdicts
 from support import BUILD
 from support.cgroup import Cgroup
 from support.net import free_port
 from support.programs import Observer
 
 PINGPONG = BUILD / "tests" / "bench" / "pingpong"
-OFF, FLOOR, DEFAULT, OTHER = NOTHING, "floor", "observed", "other build"
+OFF, FLOOR, DEFAULT, OTHER = "nothing", "floor", "observed", "other build"
 MODES = {DEFAULT: [], "http": ["--http"], "cpu": ["--cpu"], "accept syscall": ["--accept-source", "syscall"],
          "1/16 sent": ["--transmit", "1/16", "--prefer", "transmit_start"],
          "all sent": ["--transmit", "all", "--prefer", "transmit_start"]}
@@ -202,17 +203,53 @@ def measured(load, modes, more, arguments):
         return windows(crowd, load, arguments.rounds)
 
 
-def tails(nginx, arguments):
-    """Return paired.measured() of the controls and of each mode."""
-    modes = [FLOOR, *TAIL_MODES]
-    judged = [] if arguments.only == "controls" else modes
-    with Latencies(nginx, arguments, 2 * arguments.tails * (len(judged) + len(CONTROLS))) as load, \
-            Crowd(nginx.port, {mode: MODES[mode] for mode in TAIL_MODES}, {}) as crowd:
+def by_filter(load, crowd, modes):
+    """Compare windows in which the port is in the filter of the attached programs with windows in which it is not."""
+    found = {}
+    for member in TAIL_MODES:
+        def prepare(mode, member=member):
+            crowd.switch(member, watched=mode != BASE)
+
+        judged = [mode for mode in modes if mode == member or (member == DEFAULT and mode in CONTROLS)]
+        if judged:
+            switch(crowd, member)
+            found |= paired.measured(load, prepare, judged)
+    return found
+
+
+def by_programs(load, crowd, idle, modes):
+    """Compare windows with a mode's programs with windows with idle ones."""
+    def exchange(mode):
+        idle.detach()
+        switch(crowd, OFF)
+        if mode == BASE:
+            idle.attach()
+        else:
+            switch(crowd, mode)
+
+    def prepare(mode):
+        exchange(BASE)
+        exchange(mode)
+
+    return paired.measured(load, prepare, modes)
+
+
+def print_tails(nginx, arguments):
+    wanted = arguments.only or "tails"
+    modes = CONTROLS + (() if wanted == "controls" else TAIL_MODES)
+    with Latencies(nginx, arguments, 4 * arguments.tails * (len(modes) + 1)) as load, \
+            Crowd(nginx.port, {mode: MODES[mode] for mode in TAIL_MODES}, {}) as crowd, \
+            contextlib.closing(Idle(len(crowd.members[DEFAULT].programs))) as idle:
         load.begin()
         time.sleep(WARM_SECONDS)
         crowd.take()
         with Priority.first():
-            return paired.measured(load, modes, lambda mode: switch(crowd, mode), judged)
+            if wanted != "programs":
+                print_verdicts("observed port to other port, the same programs attached",
+                               by_filter(load, crowd, modes), arguments)
+            if wanted != "filter":
+                print_verdicts("these programs to idle ones",
+                               by_programs(load, crowd, idle, modes if wanted == "controls" else (*modes, FLOOR)), arguments)
 
 
 # ---- printing ----
@@ -286,9 +323,10 @@ def parse():
     parser.add_argument("--window", type=bounded(float, 0.01, 60), default=0.025, help="seconds of each")
     parser.add_argument("--tails", type=ROUNDS, default=300, help="pairs of windows of each mode for p99")
     parser.add_argument("--tail-window", type=bounded(float, 0.01, 60), default=0.05, help="seconds of each of these")
-    parser.add_argument("--burden", type=bounded(int, 1, 90), default=5,
+    parser.add_argument("--burden", type=bounded(int, 1, 90), default=3,
                         help="percent of the CPU that the server loses in the control that must be found")
-    parser.add_argument("--only", choices=("tails", "controls"), help="p99 alone, or of that the two controls")
+    parser.add_argument("--only", choices=("tails", "filter", "programs", "controls"),
+                        help="p99 alone, one of its two comparisons, or the controls of both")
     parser.add_argument("--connections", type=bounded(int, 1, 10_000), default=64)
     parser.add_argument("--stamps", action="store_true", help="with TX timestamps too (6.15)")
     parser.add_argument("--beside", metavar="BUILD", type=Path,
@@ -323,7 +361,7 @@ def main():
         nginx = stack.enter_context(pinned_nginx(cgroup))
         if arguments.only:
             print(machine())
-            print_verdicts(tails(nginx, arguments), arguments)
+            print_tails(nginx, arguments)
             return
         print(f"{machine()}, {arguments.rounds} rounds, medians [95 % confidence]")
         with PingPong(arguments) as load:
@@ -336,7 +374,7 @@ def main():
             print_saturated(measured(load, modes, more, arguments))
         if arguments.beside or arguments.shared:
             return
-        print_verdicts(tails(nginx, arguments), arguments)
+        print_tails(nginx, arguments)
         for mode in modes:
             print_programs(nginx, mode, modes[mode], arguments)
         print_user_space(nginx, arguments)

@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: MIT
 """Compares the slowest requests with and without a mode of observing, by pairs of windows.
 
-One load runs all the time (latencies.c). Windows of some hundredths of a second come in pairs: one with nothing attached,
-one with the judged mode, in random order. The windows of a pair are adjacent, so the machine's drift cancels. There
-are hundreds of pairs. A request belongs to the window in which it began.
+One load runs all the time (latencies.c). Windows of some hundredths of a second come in pairs: one of the base, one of
+the judged mode, in random order. The windows of a pair are adjacent, so the machine's drift cancels. There are hundreds
+of pairs.
+
+The windows of a pair are alike in all but the mode. A request belongs to the window in which it began. Nothing changes
+until all requests of a window have ended. On a saturated server those under way at its end are more than its slowest
+hundredth. There are two comparisons:
+
+- The port is in the programs' filter, or it is not. That is one bit in memory. The programs stay attached.
+- A mode's programs are attached, or as many that do nothing, on hooks that no request passes (adopted.Idle). Attaching and
+  detaching stall the load: the kernel rewrites its code, and waits for all CPUs. So each window follows the same steps: the
+  idle programs are attached, then detached, and the window's own are attached. The load then runs for some milliseconds
+  before the window opens.
 
 Each pair compares the p99 of its two windows. Without a difference either one is equally likely to be slower. The sign
 test gives the probability of the observed division, for any distribution. The same test gives an interval for the
@@ -13,7 +23,7 @@ A window's p99 comes from some dozens of requests, and misses stalls that happen
 are also pooled, and the p99 of the pools are compared. Their interval is from resampled pairs (bootstrap): requests of
 one window depend on each other, pairs hardly do.
 
-Each measurement has two controls, in pairs among the others. Nothing against nothing must not differ, and a server that
+Each comparison has two controls, in pairs among the others. The base against itself must not differ, and a server that
 loses a known share of its CPU must. If a control fails, the result says so.
 """
 import array
@@ -29,14 +39,14 @@ from common import CLIENT_CPU, SERVER_CPU, Priority, confident, pinned, prefer
 from support import BUILD
 
 PROGRAM = BUILD / "tests" / "bench" / "latencies"
-NOTHING, CONTROL, BURDEN = "not observed", "nothing, against nothing", "server slowed down"
+BASE, CONTROL, BURDEN = "base", "base, against itself", "server slowed down"
 CONTROLS = (CONTROL, BURDEN)
 BURDEN_NS = 10_000  # one percent of each millisecond
 SETTLE_SECONDS = 0.005  # after a switch; several requests on each connection
 RESAMPLES = 400
 UNLIKELY = 0.01  # below this, the sign test shows a difference
 QUANTILE = 0.99
-KEPT = 0.05  # the share of slowest requests that is kept: it includes any resampled p99
+KEPT = 0.05  # the share of slowest requests that suffices for nearly every resampled p99
 
 # As in latencies.c.
 STEPS, OCTAVE_MIN, OCTAVES = 128, 14, 18
@@ -100,12 +110,15 @@ class Latencies:
         self._set(1, burden_ns)
 
     def window(self):
-        """Open a window for its time and return its number. counts() is valid once its last requests have ended."""
+        """Open a window for its time, wait for the last requests that began in it, and return its number."""
         self.last += 1
         self._set(0, self.last)
         time.sleep(self.arguments.tail_window)
         self._set(0, 0)
-        self._check()
+        time.sleep(SETTLE_SECONDS)
+        while self._header()[3]:
+            self._check()
+            time.sleep(SETTLE_SECONDS)
         return self.last
 
     def counts(self, number):
@@ -115,28 +128,20 @@ class Latencies:
         return {place: count for place, count in enumerate(found) if count}
 
 
-def attach(load, mode, modes, switch):
-    """Call @switch(mode), which attaches a mode or nothing. Every window follows the same switches: attaching takes time, in
-    which the load pauses or catches up."""
-    load.burden(load.arguments.burden * BURDEN_NS if mode == BURDEN else 0)
-    for each in (modes[0], NOTHING, *([mode] if mode in modes else [])):
-        switch(each)
-    time.sleep(SETTLE_SECONDS)
-
-
-def measured(load, modes, switch, judged):
-    """Return {mode: [(counts with nothing, counts with it) of each pair]} of the controls and @judged, some of @modes."""
-    found = {mode: [] for mode in (*CONTROLS, *judged)}
+def measured(load, prepare, modes):
+    """Return {mode: [(counts of the base, counts with it) of each pair]}. @prepare(mode) does what makes a window one of this
+    mode, or of the base."""
+    found = {mode: [] for mode in modes}
     for _ in range(load.arguments.tails):
         for mode in random.sample(list(found), len(found)):
-            order = random.sample([NOTHING, mode], 2)
             numbers = {}
-            for each in order:
-                attach(load, each, modes, switch)
+            for each in random.sample([BASE, mode], 2):
+                load.burden(load.arguments.burden * BURDEN_NS if each == BURDEN else 0)
+                prepare(BASE if each in CONTROLS else each)
+                time.sleep(SETTLE_SECONDS)
                 numbers[each] = load.window()
-            found[mode].append((numbers[NOTHING], numbers[mode]))
+            found[mode].append((numbers[BASE], numbers[mode]))
     load.burden(0)
-    switch(NOTHING)
     return {mode: [tuple(load.counts(number) for number in pair) for pair in numbers]
             for mode, numbers in found.items()}
 
@@ -165,19 +170,23 @@ def pooled(windows):
 
 
 def slow_part(windows):
-    """Return [(the slowest requests, number of all)], which suffices for any resampled p99."""
+    """Return [(the slowest requests, all requests, their number)]: nearly any resampled p99 is among the slowest ones."""
     pool = pooled(windows)
     left, floor = sum(pool.values()) * KEPT, 0
     for floor in sorted(pool, reverse=True):
         left -= pool[floor]
         if left <= 0:
             break
-    return [({number: count for number, count in counts.items() if number >= floor}, sum(counts.values()))
+    return [({number: count for number, count in counts.items() if number >= floor}, counts, sum(counts.values()))
             for counts in windows]
 
 
 def quantile_of(parts):
-    return quantile(pooled(slow for slow, _ in parts), sum(total for _, total in parts))
+    total = sum(count for _, _, count in parts)
+    slow = pooled(slow for slow, _, _ in parts)
+    if sum(slow.values()) < total * (1 - QUANTILE):
+        slow = pooled(counts for _, counts, _ in parts)
+    return quantile(slow, total)
 
 
 def resampled(pairs):
@@ -210,21 +219,25 @@ class Verdict:
         self.probability = improbability(self.slower, sum(ratio < 1 for ratio in self.ratios))
         self.pooled, self.least, self.most = resampled(self.pairs)
 
+    def is_slower(self):
+        """Return whether the sign test or the pools' interval shows that it is slower. Stalls widen the pools' interval."""
+        return self.least > 1 or (self.probability < UNLIKELY and self.slower > len(self.ratios) / 2)
+
     def line(self):
         return f"pooled {self.pooled:.3f} [{self.least:.3f} .. {self.most:.3f}]; of windows {confident(self.ratios)}, " \
             f"{self.slower} of {len(self.ratios)} slower (p = {self.probability:.2g})"
 
 
-def print_verdicts(found, arguments):
+def print_verdicts(what, found, arguments):
     base = statistics.median(quantile(base) for pairs in found.values() for base, _ in pairs if base)
     pairs = len(next(iter(found.values())))
     verdicts = {mode: Verdict(pairs) for mode, pairs in found.items()}
-    print(f"\np99 of {pairs} pairs of windows within one load, ratios to not observed [95 % confidence]: "
-          f"{base / 1000:,.0f} µs not observed, median of windows")
+    print(f"\np99 of {pairs} pairs of windows within one load, ratios [95 % confidence]: {what}, where it is "
+          f"{base / 1000:,.0f} µs, median of windows")
     for mode, verdict in verdicts.items():
         print(f"  {mode:<25} {verdict.line()}")
     print(f"  (slowed down: a real-time thread takes {arguments.burden} % of the server's CPU)")
     if verdicts[CONTROL].probability < UNLIKELY:
-        print("  not known: nothing differs from nothing, so the other differences may be the method's")
-    if verdicts[BURDEN].probability > UNLIKELY or verdicts[BURDEN].pooled < 1:
-        print("  not known: the slowed server was not found, so such a difference would be overlooked: --tails, --real-time")
+        print("  not known: the base differs from itself, so the other differences may be the method's")
+    if not verdicts[BURDEN].is_slower():
+        print("  not known: the slowed server was not found, so such a difference would be overlooked: --tails")
