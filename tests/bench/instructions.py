@@ -7,6 +7,11 @@ hooks. "floor" is the same programs with the port taken out of their filter: mos
 and leaves them. Kernels and hooks can be compared without the noise of a machine. Instructions are no times:
 caches, indirect branches and mitigations are not in them.
 
+With --beyla there is also Beyla, which follows HTTP/1.1. It takes the load's process for a server and a client, and follows
+both ends. Once it runs, and its own instructions are counted: there is one CPU. Once it is stopped while the load runs,
+so that only its programs are counted. They lose what their buffer cannot hold. The command fails if the running one
+has not printed every request.
+
 The figures are medians of batches of 100 exchanges. The modes of one kernel run in one machine. The kernel's run
 statistics are on (--cost), so each run has two reads of the clock more.
 """
@@ -25,7 +30,7 @@ from common import bounded
 from support import BUILD, ROOT
 
 PORT = 9000  # of the first mode; each has its own, as the last one's is in TIME_WAIT
-BATCHES = 4096  # as in pingpong.c
+BATCH, BATCHES = 100, 4096  # as in pingpong.c
 MODES = {
     "not observed": None,
     "default, floor": ["--floor"],
@@ -33,12 +38,25 @@ MODES = {
     "fexit, floor": ["--floor", "--prefer", "{read}", "--prefer", "{sent}"],
     "fexit": ["--prefer", "{read}", "--prefer", "{sent}"],
 }
+BEYLA, BEYLA_STOPPED = "Beyla", "Beyla, stopped"
 # Seconds pass at once while nothing runs.
 SCRIPT = """
+mkdir -p /var/run
+mount -t tracefs t /sys/kernel/tracing
+load() {{
+	mkfifo go; /pingpong $1 /tmp/batches <go >/dev/null & load=$!
+	exec 3>go
+}}
+said() {{
+	echo "mode $1"
+	gzip -c /tmp/batches | base64
+	echo end
+	exec 3>&-
+	rm go /tmp/batches
+}}
 one() {{
 	name=$1; port=$2; shift 2
-	mkfifo go; /pingpong $port /tmp/batches <go >/dev/null & load=$!
-	exec 3>go
+	load $port
 	observer=
 	if [ $# != 0 ]; then
 		sojourn observe --port $port "$@" >/tmp/out 2>&1 & observer=$!
@@ -49,21 +67,33 @@ one() {{
 	kill $load
 	if [ -n "$observer" ] && ! kill -0 $observer; then cat /tmp/out; exit 1; fi
 	[ -z "$observer" ] || {{ kill -INT $observer; wait $observer; }}
-	echo "mode $name"
-	gzip -c /tmp/batches | base64
-	echo end
-	exec 3>&-
-	rm go /tmp/batches
+	said "$name"
+}}
+beyla() {{
+	load $2
+	BEYLA_HOST_ID=vm BEYLA_OPEN_PORT=$2 BEYLA_TRACE_PRINTER=text /{beyla} >/tmp/out 2>&1 & beyla=$!
+	sleep 40
+	[ -z "$3" ] || kill -STOP $beyla
+	echo >&3
+	sleep {seconds}
+	kill $load
+	kill -CONT $beyla || {{ cat /tmp/out; exit 1; }}
+	sleep 20
+	kill $beyla; sleep 5
+	echo "printed $(grep -c " HTTP 200 GET /health .*:$2. " /tmp/out) by $1"
+	said "$1"
 }}
 """
 
 
 def script(arguments):
-    lines = [SCRIPT.format(seconds=arguments.seconds)]
+    lines = [SCRIPT.format(seconds=arguments.seconds, beyla=arguments.beyla.name if arguments.beyla else "")]
     for port, (name, options) in enumerate(MODES.items(), PORT):
         words = [] if options is None else ["--cost", *options]
         words = [word.format(read=arguments.read, sent=arguments.sent) for word in words]
         lines.append(f"one '{name}' {port} {' '.join(words)}")
+    if arguments.beyla:
+        lines += [f"beyla '{BEYLA}' {PORT + 1000} ''", f"beyla '{BEYLA_STOPPED}' {PORT + 1001} stopped"]
     return "\n".join(lines) + "\n"
 
 
@@ -74,20 +104,37 @@ def batches(text):
     return struct.unpack_from(f"={count}Q", found, 8)
 
 
-def main():
+def check_printed(text, found):
+    """End if Beyla has not printed the requests of all batches but the last."""
+    printed = re.search(rf"^printed (\d+) by {BEYLA}\s*$", text, re.MULTILINE)
+    least = (len(found[BEYLA]) - 1) * BATCH
+    if int(printed[1]) < least:
+        sys.exit(f"Beyla printed {printed[1]} of {least} requests or more")
+
+
+def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=bounded(float, 0.05, 60), default=0.3,
                         help="of the machine, of 1,000,000,000 instructions each, of load in each mode")
     parser.add_argument("--limit", type=bounded(int, 10, 3600), default=600, help="seconds that the machine may run")
     parser.add_argument("--read", default="exchange_recvmsg_plain", help="fexit's program for reads on this kernel")
     parser.add_argument("--sent", default="exchange_sendmsg", help="fexit's program for writes on this kernel")
+    parser.add_argument("--beyla", metavar="PROGRAM", type=Path, help="where Beyla is; without symbols it takes less memory")
     parser.add_argument("kernel", help="as tools/vm takes it")
     arguments = parser.parse_args()
+    if arguments.beyla and not arguments.beyla.is_file():
+        parser.error(f"--beyla '{arguments.beyla}': wants Beyla's program")
+    return arguments
+
+
+def main():
+    arguments = parse()
+    more = ["--file", arguments.beyla] if arguments.beyla else []
     with tempfile.TemporaryDirectory() as folder:
         modes = Path(folder, "modes")
         modes.write_text(script(arguments), encoding="ascii")
         done = subprocess.run([ROOT / "tools/vm", "--count", "--limit", str(arguments.limit), "--file",
-                               BUILD / "tests/bench/pingpong", "--file", modes, arguments.kernel, "--", "sh", "/modes"],
+                               BUILD / "tests/bench/pingpong", "--file", modes, *more, arguments.kernel, "--", "sh", "/modes"],
                               capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{done.stdout}{done.stderr}tools/vm ended with status {done.returncode}")
@@ -97,7 +144,9 @@ def main():
     print(f"kernel {arguments.kernel}, instructions per exchange, both ends; medians of "
           f"{min(map(len, found.values()))} batches or more")
     print(f"  not observed    {base:8,.0f}")
-    for name in MODES:
+    if arguments.beyla:
+        check_printed(done.stdout, found)
+    for name in found:
         if name != "not observed":
             print(f"  {name:<15} adds {statistics.median(found[name]) - base:6,.0f}")
 

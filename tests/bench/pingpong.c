@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * pingpong PORT FILE [ADDRESS]: exchanges over one loopback TCP connection (to 127.0.0.1), both ends of which belong
- * to this one thread. Nothing waits and nothing is woken, so the time of an exchange is known to some
+ * to this one thread. Their texts are heads of HTTP/1.1. Nothing waits and nothing is woken, so the time of an exchange is known to some
  * nanoseconds. Batches of them are timed and put into FILE, which tests/bench/observer.py reads.
  *
  * Prints "listening", and connects after a line on its standard input.
@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -27,6 +28,17 @@ struct batches {
 	uint64_t count;
 	uint64_t exchange_ns[BATCHES]; /* mean of a batch */
 };
+
+static char request[REQUEST_BYTES + 1], response[RESPONSE_BYTES + 1];
+
+/* Make a head of @length bytes: its last field, which has no value yet, gets zeros. */
+static void fill(char *text, size_t length, const char *head)
+{
+	static const char end[] = "\r\n\r\n";
+	int zeros = (int)(length - strlen(head) - strlen(end));
+
+	snprintf(text, length + 1, "%s%0*d%s", head, zeros, 0, end);
+}
 
 static uint64_t now_ns(void)
 {
@@ -63,9 +75,9 @@ static int exchange(int client, int server)
 {
 	static char buffer[4096];
 
-	return send(client, buffer, REQUEST_BYTES, 0) == REQUEST_BYTES &&
+	return send(client, request, REQUEST_BYTES, 0) == REQUEST_BYTES &&
 	       recv(server, buffer, sizeof(buffer), 0) == REQUEST_BYTES &&
-	       send(server, buffer, RESPONSE_BYTES, 0) == RESPONSE_BYTES &&
+	       send(server, response, RESPONSE_BYTES, 0) == RESPONSE_BYTES &&
 	       recv(client, buffer, sizeof(buffer), 0) == RESPONSE_BYTES;
 }
 
@@ -96,6 +108,10 @@ int main(int argc, char **argv)
 	    connect_both((uint16_t)strtoul(argv[1], NULL, 10), argc == 4 ? argv[3] : "127.0.0.1",
 			 &client, &server))
 		return EXIT_FAILURE;
+	fill(request, REQUEST_BYTES,
+	     "GET /health HTTP/1.1\r\nHost: localhost\r\nUser-Agent: pingpong-");
+	fill(response, RESPONSE_BYTES,
+	     "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\nServer: pingpong-");
 	puts("running");
 	fflush(stdout);
 	run(batches, client, server);
