@@ -7,6 +7,14 @@ over kept connections: wrk, h2load, redis-benchmark or pgbench. The server count
 an observer and connections of its own, whose handshakes come before it. Modes take turns in random order. Each window is
 compared with the one without an observer in the same round. Medians of these comparisons are printed with their
 95 % confidence. With --beside each mode also has windows with another build's observer, and the difference is printed.
+
+Then come prices per call: a mode's time above the default's of the same round, divided by the calls for one request.
+For --http and --protocol calls are the server's reads and writes of sockets that moved bytes. For --tls they
+are its calls of SSL_read and SSL_write. bpftrace counts them, in windows of their own.
+
+In further windows the kernel times the runs of the observer's programs (run statistics). Runs for the client's socket return
+at the filter. Their price is known from an observer without a port in its filter (--floor), and taken out. These times
+have neither the entry into a program nor its exit in them. For a probe of a TLS library this is nearly all.
 """
 import argparse
 import contextlib
@@ -14,6 +22,8 @@ import dataclasses
 import itertools
 import os
 import random
+import re
+import signal
 import statistics
 import sys
 import tempfile
@@ -24,7 +34,7 @@ from common import ROUNDS, SERVER_CPU, Priority, bounded, confident, machine, ne
 
 from support.databases import Postgres, Redis, postgres_program, until
 from support.pki import Pki
-from support.process import wait_until
+from support.process import Process, wait_until
 from support.programs import OBSERVER, Observer
 
 LONGEST = 86400  # seconds, never reached: the load is ended after the window
@@ -38,6 +48,16 @@ WRK = ["wrk", "-c", CONNECTIONS, "-t", 1, "-d", f"{LONGEST}s"]
 H2LOAD = ["h2load", "-c", CONNECTIONS, "-m", STREAMS, "-D", LONGEST]
 IN_CLEAR = ["default", "--http", "--http, a route"]
 WARM_SECONDS = 0.5  # in which the handshakes end
+READ, WRITE = "read", "write"
+TLS_CALLS = ("SSL_read", "SSL_read_ex", "SSL_write", "SSL_write_ex")  # that carry text, as in observer/kernel/clear.c
+# What a mode adds to the default is divided by these calls.
+CALLS_OF = {"--http": (READ, WRITE), "--http, a route": (READ, WRITE), "--tls": TLS_CALLS, "--tls, a route": TLS_CALLS,
+            "--protocol": (READ, WRITE)}
+# The calls of which each program runs once, by the beginning of its name.
+RUNS_OF = {"exchange_recv": (READ,), "exchange_send": (WRITE,), "clear_received": (READ,), "clear_sent": (WRITE,),
+           "clear_enter": TLS_CALLS, "clear_return": TLS_CALLS}
+COUNTING_ROUNDS = 3  # windows of each mode with run statistics
+TRACEFS = "/sys/kernel/tracing"
 
 
 class Web:
@@ -175,14 +195,82 @@ def unseen(protocol, service, requests):
     return f"of {count} statuses not {other}" if other > count / 100 else None
 
 
-def observed(protocol, server, mode, program, seconds):
-    options = [option.format(protocol=protocol.protocol, port=server.port) for option in MODES[mode]]
+def observed(protocol, server, mode, program, seconds, *more):
+    """Return the server's CPU time per request, ns, the number of requests, and the observer's document."""
+    options = [option.format(protocol=protocol.protocol, port=server.port) for option in (*MODES[mode], *more)]
     with contextlib.closing(Observer(*options, ports=[server.port], program=program)) as observer:
+        first = server.requests()
         found, requests = window(server, seconds)
+        all_requests = server.requests() - first
         observer.stop()
-        problem = mode in protocol.knows and unseen(protocol, observer.summary()["services"][0], requests)
+        document = observer.summary()
+    problem = not more and mode in protocol.knows and unseen(protocol, document["services"][0], requests)
     if problem:
         sys.exit(f"{protocol.name}, {mode}: the observer knows {problem}")
+    return found, all_requests, document
+
+
+# ---- calls ----
+
+def library(pid):
+    """Return the path of the TLS library that the process has mapped, as another process can open it; None without."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as file:
+        found = re.search(r" r-xp .* (/\S*/libssl\.so\S*)$", file.read(), re.MULTILINE)
+    return f"/proc/{pid}/root{found[1]}" if found else None
+
+
+class Calls(Process):
+    """bpftrace, which counts the calls of some processes. Its tracefs is mounted for it alone."""
+
+    PROBE = "{hook} /({mine}){also}/ {{ @[\"{name}\"] = count(); }}\n"
+
+    def __init__(self, pids):
+        mine = " || ".join(f"pid == {pid}" for pid in pids)
+        hooks = {READ: ("tracepoint:sock:sock_recv_length", " && args->ret > 0"),
+                 WRITE: ("tracepoint:sock:sock_send_length", " && args->ret > 0")}
+        path = library(next(iter(pids)))
+        if path:
+            hooks |= {name: (f"uprobe:{path}:{name}", "") for name in TLS_CALLS}
+        script = "".join(self.PROBE.format(hook=hook, mine=mine, also=also, name=name)
+                         for name, (hook, also) in hooks.items())
+        mount = "" if os.path.exists(f"{TRACEFS}/events") else f"mount -t tracefs nodev {TRACEFS} && "
+        super().__init__(["unshare", "-m", "sh", "-c", f"{mount}exec bpftrace -B none -e \"$0\"",
+                          script + "interval:ms:200 { printf(\"attached\\n\"); }\n"])
+        with self.coming_up():
+            self.wait_for("^attached$", seconds=60)
+
+    def end(self):
+        """End it; return {name: calls}."""
+        self.stop(number=signal.SIGINT, seconds=30)
+        return {name: int(count) for name, count in re.findall(r"^@\[(\w+)\]: (\d+)$", self.stdout, re.MULTILINE)}
+
+
+def calls_per_request(server, seconds):
+    with contextlib.closing(Calls(server.processes())) as calls:
+        first = server.requests()
+        window(server, seconds)
+        requests = server.requests() - first
+        return {name: count / requests for name, count in calls.end().items() if count > requests / 1000}
+
+
+def runs(protocol, server, mode, seconds, *more):
+    """Return {program: (runs for one request, ns of a run)} of an observer's life."""
+    _, requests, document = observed(protocol, server, mode, OBSERVER, seconds, "--cost", *more)
+    return {program["name"]: (program["runs"] / requests, program["run_ns"] / program["runs"])
+            for program in document["cost"]["programs"] if program["runs"]}
+
+
+def run_prices(protocol, server, mode, calls, seconds):
+    """Return {program: (calls for one request, [ns of a run for one of these, in each round])}."""
+    found = {}
+    for _ in range(COUNTING_ROUNDS):
+        floors = runs(protocol, server, mode, seconds, "--floor")
+        for program, (count, ns) in runs(protocol, server, mode, seconds).items():
+            mine = sum(calls.get(name, 0) for prefix, names in RUNS_OF.items() if program.startswith(prefix)
+                       for name in names)
+            if mine and count >= mine * 0.98:
+                others = max(0, count - mine) * floors.get(program, (0, 0))[1]
+                found.setdefault(program, (mine, []))[1].append((count * ns - others) / mine)
     return found
 
 
@@ -193,8 +281,8 @@ def measured(protocol, server, arguments):
     found = {kind: [] for kind in kinds}
     for _ in range(arguments.rounds):
         for kind in random.sample(kinds, len(kinds)):
-            found[kind].append(observed(protocol, server, *kind, arguments.window) if kind
-                               else window(server, arguments.window)[0])
+            found[kind].append((observed(protocol, server, *kind, arguments.window) if kind
+                                else window(server, arguments.window))[0])
     return found
 
 
@@ -212,15 +300,34 @@ def report(protocol, found, programs):
     sys.stdout.flush()
 
 
+def report_calls(protocol, server, found, arguments):
+    calls = calls_per_request(server, arguments.window)
+    print("  calls per request: " + ", ".join(f"{count:.3f} {name}" for name, count in sorted(calls.items())))
+    default = "default", OBSERVER
+    for mode, program in (kind for kind in found if kind):
+        count = sum(calls.get(name, 0) for name in CALLS_OF.get(mode, ()))
+        if program != OBSERVER or not count:
+            continue
+        if default in found:
+            prices = [(one - two) / count for one, two in zip(found[mode, program], found[default])]
+            print(f"  {mode:16} {confident(prices, 0)} ns per call more than the default, of {count:.3f} calls")
+        for name, (each, prices) in run_prices(protocol, server, mode, calls, arguments.window).items():
+            print(f"  {'':16} {statistics.median(prices):.0f} ns [{min(prices):.0f} .. {max(prices):.0f}] per run of {name}, "
+                  f"{each:.3f} runs")
+    sys.stdout.flush()
+
+
 def main():
     arguments = parse()
     Priority.choose(arguments)
-    need("nginx", "wrk", "h2load", "redis-server", "redis-benchmark", "pgbench")
+    need("nginx", "wrk", "h2load", "redis-server", "redis-benchmark", "pgbench", "bpftrace")
     print(machine(), flush=True)
     for protocol in (each for each in PROTOCOLS if arguments.only in (None, each.name)):
         with contextlib.ExitStack() as stack:
             server = protocol.server(stack, *protocol.options)
-            report(protocol, measured(protocol, server, arguments), arguments.programs)
+            found = measured(protocol, server, arguments)
+            report(protocol, found, arguments.programs)
+            report_calls(protocol, server, found, arguments)
 
 
 if __name__ == "__main__":
