@@ -62,10 +62,19 @@ static int probe_exit(const struct plan *plan)
 #define COST_END_NS   (4500 * NSEC_PER_MSEC)
 #define COST_LEAST_NS (2 * NSEC_PER_SEC)
 
+/* The programs of --http are only loaded, without a trial: if that fails, their cost is not printed. */
+static bool plan_http(struct plan *ret_plan)
+{
+	const struct plan_wish wish = {.cgroup_fd = -1, .http = true, .hopeful = true};
+
+	return !plan_build(&wish, ret_plan) && !plan_missing_http(ret_plan);
+}
+
 static int probe_cost(const struct probe_options *options, const struct plan *plan,
 		      uint64_t begun_ns)
 {
 	const char *missing = plan_missing(plan, STAGE_SERVICE);
+	struct plan http;
 	struct cost cost;
 	const struct probe_cost result = {&cost, options->rates, options->rate_count};
 	uint64_t taken_ns = clock_now_ns() - begun_ns, budget_ns = COST_LEAST_NS;
@@ -78,7 +87,7 @@ static int probe_cost(const struct probe_options *options, const struct plan *pl
 		log_error("--cost: cannot observe: %s", missing);
 		return EXIT_UNSUPPORTED;
 	}
-	r = cost_measure(plan, OPTIONS_QUIET_NS, budget_ns, &cost);
+	r = cost_measure(plan, plan_http(&http) ? &http : NULL, OPTIONS_QUIET_NS, budget_ns, &cost);
 	if (!r)
 		r = options->json ? probe_print_json(plan, &result, stdout)
 				  : probe_print_cost(&result, stdout);

@@ -40,6 +40,7 @@ struct timed {
 
 struct measuring {
 	struct loader *loader;
+	struct loader *http; /* of COST_HTTP; NULL: not measured */
 	struct exchanges *exchanges;
 	struct ring_buffer *ring;
 	struct empty empties[PLAN_ROWS]; /* of programs[] at the same index */
@@ -48,6 +49,7 @@ struct measuring {
 	size_t program_count;
 	unsigned int mode;
 	uint64_t watched; /* exchanges that the programs should have counted */
+	uint64_t http_watched;
 	struct rounds exchange_ns;
 	struct rounds both_ns[COST_MODES];
 	struct rounds server_ns[COST_MODES];
@@ -57,13 +59,18 @@ struct measuring {
 
 /* ---- what is attached ---- */
 
+static struct loader *loader_of(const struct measuring *m, unsigned int mode)
+{
+	return mode == COST_HTTP ? m->http : m->loader;
+}
+
 static void detach_all(struct measuring *m)
 {
 	if (m->mode == COST_EMPTY) {
 		for (size_t i = 0; i < m->program_count; i++)
 			empty_detach(&m->empties[i]);
 	} else if (m->mode != NOTHING) {
-		loader_pause(m->loader);
+		loader_pause(loader_of(m, m->mode));
 	}
 	m->mode = NOTHING;
 }
@@ -85,7 +92,8 @@ static bool is_ours(unsigned int mode)
 /* Attaching takes the kernel some milliseconds, so our programs stay attached from one of our modes to the next. */
 static int set_mode(struct measuring *m, unsigned int mode)
 {
-	bool attached = is_ours(mode) && is_ours(m->mode);
+	struct loader *loader = loader_of(m, mode);
+	bool attached = is_ours(mode) && is_ours(m->mode) && loader == loader_of(m, m->mode);
 
 	if (m->mode == mode)
 		return 0;
@@ -96,9 +104,9 @@ static int set_mode(struct measuring *m, unsigned int mode)
 		return attach_empties(m);
 	if (!is_ours(mode))
 		return 0;
-	loader_watch(m->loader, exchanges_port(m->exchanges), mode != COST_FILTERED);
-	loader_set_sample_threshold(m->loader, mode == COST_KEPT ? RUN_SAMPLE_ALL : 0);
-	return attached ? 0 : loader_resume(m->loader);
+	loader_watch(loader, exchanges_port(m->exchanges), mode != COST_FILTERED);
+	loader_set_sample_threshold(loader, mode == COST_KEPT ? RUN_SAMPLE_ALL : 0);
+	return attached ? 0 : loader_resume(loader);
 }
 
 /* Run exchanges in @mode for a window; *@ret_ns is the time of one. Discard the samples that were kept. */
@@ -111,6 +119,8 @@ static int window(struct measuring *m, unsigned int mode, double *ret_ns)
 		r = exchanges_run(m->exchanges, WINDOW_NS, ret_ns);
 	if (mode == COST_OBSERVED || mode == COST_KEPT)
 		m->watched += exchanges_count(m->exchanges) - before;
+	if (mode == COST_HTTP)
+		m->http_watched += exchanges_count(m->exchanges) - before;
 	if (mode == COST_KEPT)
 		(void)ring_buffer__consume(m->ring);
 	return r;
@@ -127,6 +137,8 @@ static void add_round(struct measuring *m, const double added_ns[static COST_MOD
 	for (unsigned int mode = 0; mode < COST_MODES; mode++) {
 		double client_ns = added_ns[mode < COST_OBSERVED ? mode : COST_FILTERED] / 2;
 
+		if (mode == COST_HTTP && !m->http)
+			continue;
 		rounds_add(&m->both_ns[mode], added_ns[mode]);
 		rounds_add(&m->server_ns[mode], added_ns[mode] - client_ns);
 	}
@@ -176,8 +188,10 @@ static int paired_round(struct measuring *m, unsigned int round, struct cost *co
 	if (!r)
 		r = windows(m, round, COST_EMPTY, 1, &before_ns, added_ns);
 	if (!r)
-		r = windows(m, round, COST_FILTERED, COST_MODES - COST_FILTERED, &before_ns,
+		r = windows(m, round, COST_FILTERED, COST_KEPT + 1 - COST_FILTERED, &before_ns,
 			    added_ns);
+	if (!r && m->http)
+		r = windows(m, round, COST_HTTP, 1, &before_ns, added_ns);
 	if (r < 0)
 		return r;
 	rounds_add(&m->exchange_ns, before_ns);
@@ -297,6 +311,7 @@ static int fill_config(const struct plan *plan, uint64_t quiet_ns,
 		.netns = ret_key->netns,
 		.accept_source = plan_accept_source(plan),
 		.quiet_ns = quiet_ns,
+		.http = !plan_missing_http(plan),
 		.tick_ns = clock_timespec_ns(&tick),
 		.listener_depths = 1,
 		.depth_at_accept = plan_depth(plan) == PLAN_DEPTH_ACCEPTED,
@@ -340,7 +355,8 @@ static int open_empties(struct measuring *m, const struct plan *plan)
 	return r == -EOPNOTSUPP ? 0 : r;
 }
 
-static int load(struct measuring *m, const struct plan *plan, uint64_t quiet_ns)
+static int load(const struct measuring *m, const struct plan *plan, uint64_t quiet_ns,
+		struct loader **ret_loader)
 {
 	struct loader_options options = {.netns_fd = -1, .cgroup_fd = -1};
 	struct service_key key;
@@ -348,9 +364,14 @@ static int load(struct measuring *m, const struct plan *plan, uint64_t quiet_ns)
 
 	key.port = exchanges_port(m->exchanges);
 	if (!r)
-		r = loader_open(plan, &options, &m->loader);
-	if (!r)
-		r = loader_add_service(m->loader, &key);
+		r = loader_open(plan, &options, ret_loader);
+	return r ?: loader_add_service(*ret_loader, &key);
+}
+
+static int load_default(struct measuring *m, const struct plan *plan, uint64_t quiet_ns)
+{
+	int r = load(m, plan, quiet_ns, &m->loader);
+
 	if (!r)
 		r = open_empties(m, plan);
 	if (r < 0)
@@ -359,20 +380,39 @@ static int load(struct measuring *m, const struct plan *plan, uint64_t quiet_ns)
 	return m->ring ? loader_attach(m->loader) : -errno;
 }
 
-static int begin(struct measuring *m, const struct plan *plan, uint64_t quiet_ns)
+/* Without these programs the other figures are still known. */
+static void load_http(struct measuring *m, const struct plan *plan, uint64_t quiet_ns)
+{
+	int r = plan_missing_http(plan) ? -EOPNOTSUPP : load(m, plan, quiet_ns, &m->http);
+
+	if (!r)
+		r = loader_attach(m->http);
+	if (r < 0) {
+		loader_close(m->http);
+		m->http = NULL;
+	}
+}
+
+/* All programs see the connection begin. */
+static int begin(struct measuring *m, const struct plan *plan, const struct plan *http,
+		 uint64_t quiet_ns)
 {
 	double ns;
 	int r = exchanges_open(&m->exchanges);
 
 	if (!r)
-		r = load(m, plan, quiet_ns);
+		r = load_default(m, plan, quiet_ns);
+	if (!r && http)
+		load_http(m, http, quiet_ns);
 	m->mode = COST_OBSERVED;
 	if (!r)
 		r = exchanges_connect(m->exchanges);
 	if (!r)
 		r = exchanges_run(m->exchanges, WARM_NS, &ns);
+	if (m->http)
+		loader_pause(m->http);
 	if (!r)
-		m->watched = exchanges_count(m->exchanges);
+		m->watched = m->http_watched = exchanges_count(m->exchanges);
 	return r;
 }
 
@@ -382,6 +422,7 @@ static void end(struct measuring *m)
 		empty_close(&m->empties[i]);
 	ring_buffer__free(m->ring);
 	loader_close(m->loader);
+	loader_close(m->http);
 	exchanges_close(m->exchanges);
 	free(m);
 }
@@ -416,13 +457,13 @@ static int measure_programs(struct measuring *m, uint64_t until_ns, struct cost 
 }
 
 /* Check that the programs saw the exchanges: otherwise their cost would be missing. */
-static int check_seen(const struct measuring *m)
+static int check_seen(const struct loader *loader, uint64_t watched)
 {
 	uint64_t seen = 0;
 
-	for (uint32_t copy = 0; copy < loader_copies(m->loader); copy++)
-		seen += loader_slot(m->loader, copy, 0)->counters[COUNTER_EXCHANGES];
-	return seen == m->watched ? 0 : -ENODATA;
+	for (uint32_t copy = 0; copy < loader_copies(loader); copy++)
+		seen += loader_slot(loader, copy, 0)->counters[COUNTER_EXCHANGES];
+	return seen == watched ? 0 : -ENODATA;
 }
 
 static void conclude_programs(struct measuring *m, struct cost *cost)
@@ -457,8 +498,8 @@ static void conclude(struct measuring *m, struct cost *cost)
 	cost->ended_ns = clock_now_ns();
 }
 
-int cost_measure(const struct plan *plan, uint64_t quiet_ns, uint64_t budget_ns,
-		 struct cost *ret_cost)
+int cost_measure(const struct plan *plan, const struct plan *http, uint64_t quiet_ns,
+		 uint64_t budget_ns, struct cost *ret_cost)
 {
 	struct measuring *m = calloc(1, sizeof(*m));
 	uint64_t now_ns = clock_now_ns();
@@ -467,14 +508,16 @@ int cost_measure(const struct plan *plan, uint64_t quiet_ns, uint64_t budget_ns,
 	if (!m)
 		return -ENOMEM;
 	*ret_cost = (struct cost){.begun_ns = now_ns};
-	r = begin(m, plan, quiet_ns);
+	r = begin(m, plan, http, quiet_ns);
 	if (!r)
 		r = measure_exchanges(m, now_ns + (uint64_t)((double)budget_ns * PAIRED_SHARE),
 				      ret_cost);
 	if (!r)
 		r = measure_programs(m, now_ns + budget_ns, ret_cost);
 	if (!r)
-		r = check_seen(m);
+		r = check_seen(m->loader, m->watched);
+	if (!r && m->http)
+		r = check_seen(m->http, m->http_watched);
 	if (!r)
 		conclude(m, ret_cost);
 	end(m);

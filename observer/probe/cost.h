@@ -17,6 +17,7 @@ enum cost_mode {
 	COST_FILTERED, /* ours, but the port is not observed: they return at their filter */
 	COST_OBSERVED, /* ours */
 	COST_KEPT,     /* ours, and each exchange is kept as a sample: at low rates all are */
+	COST_HTTP,     /* ours with --http: they look at the text of a read and a write */
 	COST_MODES
 };
 
@@ -39,7 +40,7 @@ struct cost {
 	int others_most;
 	/*
 	 * Time added to exchange_ns: by both ends, and by the server's alone, as if the client were
-	 * on another host.
+	 * on another host. COST_HTTP has no rounds if its programs were not measured.
 	 */
 	struct spread both_ns[COST_MODES];
 	struct spread server_ns[COST_MODES];
@@ -50,11 +51,12 @@ struct cost {
 };
 
 /*
- * Measure for @budget_ns; on a host that is very slow, for as long as SPREAD_LEAST rounds take. Return 0, -ENODATA if
+ * Measure the programs that @plan chose, and those that @http chose for --http, unless it is NULL or they cannot be
+ * loaded. That takes @budget_ns; on a host that is very slow, for as long as SPREAD_LEAST rounds take. Return 0, -ENODATA if
  * the programs did not see the exchanges, or -errno.
  */
-int cost_measure(const struct plan *plan, uint64_t quiet_ns, uint64_t budget_ns,
-		 struct cost *ret_cost);
+int cost_measure(const struct plan *plan, const struct plan *http, uint64_t quiet_ns,
+		 uint64_t budget_ns, struct cost *ret_cost);
 
 /* Return the percentage of one core that a server's programs take at this rate. */
 struct spread cost_share(const struct cost *cost, enum cost_mode mode, uint64_t requests_per_s);

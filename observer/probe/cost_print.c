@@ -23,6 +23,7 @@ static const struct {
 	[COST_FILTERED] = {"filtered", "ours, port not observed"},
 	[COST_OBSERVED] = {"observed", "ours"},
 	[COST_KEPT] = {"kept", "ours, every request sampled"},
+	[COST_HTTP] = {"http", "ours, with --http"},
 };
 
 /* ---- for people ---- */
@@ -65,10 +66,13 @@ static void print_exchanges(const struct cost *cost, FILE *file)
 		cell(&cost->exchange_ns, 0, sizeof(both), both));
 	fprintf(file, "%-30s %-24s %s\n", "Added to it by programs, ns", "at both ends",
 		"at the server's");
-	for (unsigned int mode = 0; mode < COST_MODES; mode++)
+	for (unsigned int mode = 0; mode < COST_MODES; mode++) {
+		if (!cost->server_ns[mode].rounds)
+			continue;
 		fprintf(file, "  %-28s %-24s %s\n", modes[mode].text,
 			cell(&cost->both_ns[mode], 0, sizeof(both), both),
 			cell(&cost->server_ns[mode], 0, sizeof(server), server));
+	}
 }
 
 static void print_run(const char *name, const char *hook, uint64_t runs,
@@ -151,7 +155,7 @@ static void print_others(const struct cost *cost, FILE *file)
 static void print_doubt(const struct cost *cost, FILE *file)
 {
 	for (unsigned int mode = 0; mode < COST_MODES; mode++) {
-		if (cost->server_ns[mode].low > 0)
+		if (cost->server_ns[mode].low > 0 || !cost->server_ns[mode].rounds)
 			continue;
 		fprintf(file, "This host was too busy to distinguish some of it from nothing: try "
 			      "again.\n");
