@@ -20,6 +20,7 @@ import argparse
 import contextlib
 import dataclasses
 import itertools
+import json
 import os
 import random
 import re
@@ -34,7 +35,7 @@ from common import ROUNDS, SERVER_CPU, Priority, bounded, confident, machine, ne
 
 from support.databases import Postgres, Redis, postgres_program, until
 from support.pki import Pki
-from support.process import Process, wait_until
+from support.process import Process, run, wait_until
 from support.programs import OBSERVER, Observer
 
 LONGEST = 86400  # seconds, never reached: the load is ended after the window
@@ -245,6 +246,13 @@ class Calls(Process):
         return {name: int(count) for name, count in re.findall(r"^@\[(\w+)\]: (\d+)$", self.stdout, re.MULTILINE)}
 
 
+def print_others():
+    """A probe runs for all processes with the library: those of other programs would be in every figure."""
+    others = sum(program["type"] == "kprobe" for program in json.loads(run(["bpftool", "-j", "prog", "show"]).stdout))
+    if others:
+        print(f"Others have {others} programs for probes of functions: what --tls adds may not be known", flush=True)
+
+
 def calls_per_request(server, seconds):
     with contextlib.closing(Calls(server.processes())) as calls:
         first = server.requests()
@@ -320,8 +328,9 @@ def report_calls(protocol, server, found, arguments):
 def main():
     arguments = parse()
     Priority.choose(arguments)
-    need("nginx", "wrk", "h2load", "redis-server", "redis-benchmark", "pgbench", "bpftrace")
+    need("nginx", "wrk", "h2load", "redis-server", "redis-benchmark", "pgbench", "bpftrace", "bpftool")
     print(machine(), flush=True)
+    print_others()
     for protocol in (each for each in PROTOCOLS if arguments.only in (None, each.name)):
         with contextlib.ExitStack() as stack:
             server = protocol.server(stack, *protocol.options)

@@ -7,6 +7,9 @@ hooks. "floor" is the same programs with the port taken out of their filter: mos
 and leaves them. Kernels and hooks can be compared without the noise of a machine. Instructions are no times:
 caches, indirect branches and mitigations are not in them.
 
+With --empty only programs that do nothing are attached, to tcp_sendmsg and tcp_recvmsg: by fentry, fexit and fsession
+(Linux 7.0). A kind that the kernel refuses is named.
+
 With --beyla there is also Beyla, which follows HTTP/1.1. It takes the load's process for a server and a client, and follows
 both ends. Once it runs, and its own instructions are counted: there is one CPU. Once it is stopped while the load runs,
 so that only its programs are counted. They lose what their buffer cannot hold. The command fails if the running one
@@ -38,6 +41,7 @@ MODES = {
     "fexit, floor": ["--floor", "--prefer", "{read}", "--prefer", "{sent}"],
     "fexit": ["--prefer", "{read}", "--prefer", "{sent}"],
 }
+EMPTY = ("fentry", "fexit", "fsession")
 BEYLA, BEYLA_STOPPED = "Beyla", "Beyla, stopped"
 # Seconds pass at once while nothing runs.
 SCRIPT = """
@@ -69,6 +73,16 @@ one() {{
 	[ -z "$observer" ] || {{ kill -INT $observer; wait $observer; }}
 	said "$name"
 }}
+empty() {{
+	load $2
+	/empty_hooks $1 tcp_sendmsg tcp_recvmsg >/tmp/out 2>&1 & hooks=$!
+	sleep 5
+	grep -q attached /tmp/out || {{ echo "refused $1: $(cat /tmp/out)"; kill $load; exec 3>&-; rm go /tmp/batches; return; }}
+	echo >&3
+	sleep {seconds}
+	kill $load $hooks
+	said "$1, empty"
+}}
 beyla() {{
 	load $2
 	BEYLA_HOST_ID=vm BEYLA_OPEN_PORT=$2 BEYLA_TRACE_PRINTER=text /{beyla} >/tmp/out 2>&1 & beyla=$!
@@ -88,10 +102,13 @@ beyla() {{
 
 def script(arguments):
     lines = [SCRIPT.format(seconds=arguments.seconds, beyla=arguments.beyla.name if arguments.beyla else "")]
-    for port, (name, options) in enumerate(MODES.items(), PORT):
+    modes = {name: options for name, options in MODES.items() if options is None or not arguments.empty}
+    for port, (name, options) in enumerate(modes.items(), PORT):
         words = [] if options is None else ["--cost", *options]
         words = [word.format(read=arguments.read, sent=arguments.sent) for word in words]
         lines.append(f"one '{name}' {port} {' '.join(words)}")
+    if arguments.empty:
+        lines += [f"empty {kind} {port}" for port, kind in enumerate(EMPTY, PORT + 500)]
     if arguments.beyla:
         lines += [f"beyla '{BEYLA}' {PORT + 1000} ''", f"beyla '{BEYLA_STOPPED}' {PORT + 1001} stopped"]
     return "\n".join(lines) + "\n"
@@ -119,6 +136,7 @@ def parse():
     parser.add_argument("--limit", type=bounded(int, 10, 3600), default=600, help="seconds that the machine may run")
     parser.add_argument("--read", default="exchange_recvmsg_plain", help="fexit's program for reads on this kernel")
     parser.add_argument("--sent", default="exchange_sendmsg", help="fexit's program for writes on this kernel")
+    parser.add_argument("--empty", action="store_true", help="programs that do nothing, in place of the observer's")
     parser.add_argument("--beyla", metavar="PROGRAM", type=Path, help="where Beyla is; without symbols it takes less memory")
     parser.add_argument("kernel", help="as tools/vm takes it")
     arguments = parser.parse_args()
@@ -130,6 +148,8 @@ def parse():
 def main():
     arguments = parse()
     more = ["--file", arguments.beyla] if arguments.beyla else []
+    if arguments.empty:
+        more += ["--file", BUILD / "tests/bench/empty_hooks"]
     with tempfile.TemporaryDirectory() as folder:
         modes = Path(folder, "modes")
         modes.write_text(script(arguments), encoding="ascii")
@@ -144,6 +164,8 @@ def main():
     print(f"kernel {arguments.kernel}, instructions per exchange, both ends; medians of "
           f"{min(map(len, found.values()))} batches or more")
     print(f"  not observed    {base:8,.0f}")
+    for refused in re.findall(r"^refused (.*?)\s*$", done.stdout, re.MULTILINE):
+        print(f"  {refused}")
     if arguments.beyla:
         check_printed(done.stdout, found)
     for name in found:
