@@ -22,7 +22,7 @@ accept adapt add align allow announce answer apply ask assert attach attack avoi
 check choose clean clear close collect combine compare compile compute convert copy correct count cover cut deal declare decode
 define delete deprecate derive describe detach detect disable distinguish divide document drain draw drop empty enable encode
 end enforce enter exclude expect explain export expose extend extract factor fail fetch fill filter find finish fit fix flush
-fold follow forbid format forward free fuzz gather generate give group guard handle harden hash hide hold honour ignore implement
+fold follow forbid format forward free fuzz gather generate give group guard handle harden hash hide hint hold honour ignore implement
 import improve include increase infer initialise inline insert install introduce invert isolate join judge keep kill know label lay
 leave let lift limit link list load lock log look lower make map mark match measure mend merge migrate mirror mock mount move
 name narrow note notify observe omit open optimise order pad parse pass pause permit pick pin place poll prefer prepare prevent

@@ -170,9 +170,8 @@ def on_cpu(pid, cpu):
 
 @needs_program("nginx")
 def test_requests_whose_clients_reset_at_once(start):
-    """nginx reads each request, though some clients reset within the read: each one is answered or not, and none is
-    forgotten, but for those whose reset comes within the nanoseconds of a program. tools/mutate: "a reset within a read is
-    no loss"."""
+    """nginx reads each request, though some clients reset within the read. Each one is answered or not, and none is
+    forgotten. Only a reset within the nanoseconds of a program may be. tools/mutate: "a reset within a read is no loss"."""
     clients = 4000
     cpus = sorted(os.sched_getaffinity(0))
     nginx = start(Nginx())
