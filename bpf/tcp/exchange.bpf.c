@@ -174,7 +174,7 @@ SEC("?tp_btf/sock_send_length")
 int BPF_PROG(exchange_send_http, struct sock *sk, int ret, int flags)
 {
 	struct conn *c = conn_observed(sk, ret);
-	__u32 phase;
+	__u32 phase, suspicion;
 
 	if (!c || (config.http && (http2_write(sk, c, ret) || pushes_write(sk, c, ret))) ||
 	    commands_write(sk, c, ret))
@@ -184,7 +184,10 @@ int BPF_PROG(exchange_send_http, struct sock *sk, int ret, int flags)
 	if (config.command_count && phase == CONN_READING && c->phase == CONN_RESPONDING)
 		commands_none(sk, c);
 	/* The argument is read again: the verifier would go this way once for each thing that it knows of @ret. */
-	if (config.http && pushes_suspected(c, phase, ctx[1]))
+	suspicion = config.http ? pushes_suspected(c, phase, ctx[1]) : PUSH_UNSUSPECTED;
+	if (suspicion == PUSH_SUSPECTED)
 		pushes_follow(sk, c, ctx[1], 0);
+	else if (suspicion == PUSH_CUT_SHORT)
+		pushes_cut_short(sk);
 	return 0;
 }

@@ -23,6 +23,13 @@ enum push_kind {
 	PUSH_LOST, /* bytes were not seen, or not understood */
 };
 
+/* What a write begins that answers a request. */
+enum push_suspicion {
+	PUSH_UNSUSPECTED,
+	PUSH_SUSPECTED, /* such a response, or perhaps one */
+	PUSH_CUT_SHORT, /* no response of HTTP/1 */
+};
+
 /* One direction. Both may be under way at once, in two threads. */
 struct push_side {
 	struct bytes bytes; /* of the current read or write */
@@ -43,8 +50,9 @@ struct push_conn {
 	struct command_side head; /* the response (http1.h) */
 	struct events_side events;
 	__u32 service;
-	__u8 kind; /* enum push_kind */
-	__u8 pad[7];
+	__u8 kind;   /* enum push_kind */
+	__u8 missed; /* of WebSocket: bytes were read with the request that may be frames */
+	__u8 pad[6];
 };
 
 struct push_conns_map {

@@ -147,35 +147,39 @@ static __always_inline __u32 copy_start(struct command_conn *look, __u32 count)
 	return have;
 }
 
-/* Return whether the first @have bytes of look->text are the head of a response that pushes may follow. */
-static __always_inline bool is_suspected(struct command_conn *look, __u32 have)
+/* Return what the first @have bytes of look->text begin. */
+static __always_inline enum push_suspicion suspicion_of(struct command_conn *look, __u32 have)
 {
 	struct push_scan scan = {.look = look, .have = have};
 	const __u32 *words = (const __u32 *)look->text;
 
-	if (have < HTTP1_STATUS_LENGTH || words[0] != WORD('H', 'T', 'T', 'P'))
-		return false;
+	if (words[0] != WORD('H', 'T', 'T', 'P'))
+		return PUSH_CUT_SHORT;
+	if (have < HTTP1_STATUS_LENGTH)
+		return PUSH_UNSUSPECTED;
 	if (words[2] != WORD(' ', '2', '0', '0'))
-		return words[2] == WORD(' ', '1', '0', '1');
+		return words[2] == WORD(' ', '1', '0', '1') ? PUSH_SUSPECTED : PUSH_UNSUSPECTED;
 	look->at = look->rest = look->begun = 0;
 	bpf_loop(PUSH_LOOK / PUSH_PLACES, scan_step, &scan, 0);
-	return look->begun > 1 || (look->begun && may_be_events(look, look->rest + 13));
+	return look->begun > 1 || (look->begun && may_be_events(look, look->rest + 13))
+		       ? PUSH_SUSPECTED
+		       : PUSH_UNSUSPECTED;
 }
 
 __noinline int pushes_suspected(const struct conn *c, __u32 phase, __u32 count)
 {
+	enum push_suspicion suspicion;
 	struct command_conn *look;
 	__u32 zero = 0;
-	bool suspected;
 
 	if (!c || phase != CONN_READING || c->phase != CONN_RESPONDING || c->marks & MARK_TLS)
 		return 0;
 	look = bpf_map_lookup_elem(&pipeline_looks, &zero);
-	if (!look || count < HTTP1_STATUS_LENGTH)
+	if (!look)
 		return 0;
-	suspected = is_suspected(look, copy_start(look, count));
+	suspicion = suspicion_of(look, copy_start(look, count));
 	__builtin_memset(look->text, 0, PUSH_LOOK); /* no text is kept */
-	return suspected;
+	return suspicion;
 }
 
 /* ---- bytes ---- */
@@ -489,8 +493,17 @@ __noinline int pushes_begin(struct push_conn *p, __u32 count, __u32 skip, __u32 
 	if (all)
 		pushed(all, p->kind == PUSH_WEBSOCKET ? PUSHED_WEBSOCKETS : PUSHED_STREAMS, 1);
 	out_count(p);
+	if (p->kind == PUSH_WEBSOCKET && p->missed)
+		call.over = PUSH_LOST;
 	push_becomes(p, call.over);
 	return p->kind;
+}
+
+__noinline int pushes_lose(struct push_conn *p)
+{
+	if (p)
+		push_becomes(p, PUSH_LOST);
+	return 0;
 }
 
 __noinline int pushes_out(struct push_conn *p, __u32 count, __u32 end)

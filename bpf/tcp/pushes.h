@@ -15,10 +15,7 @@
 #include "exchange.h"
 #include "push.h"
 
-/*
- * Return whether the current write of @count bytes has begun such a response, by its first bytes, or may have. @phase: that of
- * the connection before it.
- */
+/* Return enum push_suspicion: what the current write of @count bytes has begun, by its first bytes. @phase: that of the connection before it. */
 int pushes_suspected(const struct conn *c, __u32 phase, __u32 count);
 
 /*
@@ -31,6 +28,9 @@ int pushes_begin(struct push_conn *p, __u32 count, __u32 skip, __u32 end);
 int pushes_in(struct push_conn *p, __u32 count, __u32 end);
 int pushes_out(struct push_conn *p, __u32 count, __u32 end);
 
+/* What follows is not known any more. Return 0. */
+int pushes_lose(struct push_conn *p);
+
 static __always_inline struct push_conn *push_conn_of(const struct sock *sk)
 {
 	return bpf_sk_storage_get(&push_conns, (void *)sk, 0, 0);
@@ -40,6 +40,7 @@ static __always_inline struct push_conn *push_conn_of(const struct sock *sk)
 static __always_inline void pushes_follow(const struct sock *sk, struct conn *c, __u32 bytes,
 					  __u32 skip)
 {
+	const struct command_conn *asked;
 	struct push_conn *p;
 	int kind;
 
@@ -48,14 +49,29 @@ static __always_inline void pushes_follow(const struct sock *sk, struct conn *c,
 		return;
 	p->service = c->service;
 	p->in.end = c->read_seq;
+	/* Bytes of the client's that are no request were found with it, or after it (pipeline.h). */
+	asked = bpf_sk_storage_get(&command_conns, (void *)sk, 0, 0);
+	p->missed = asked && asked->over && asked->over < COMMAND_LEFT;
 	kind = pushes_begin(p, bytes, skip, TCP_FIELD(sk, write_seq));
 	if (kind <= PUSH_HEAD) {
 		bpf_sk_storage_delete(&push_conns, (void *)sk);
 		return;
 	}
 	c->phase = CONN_PUSHING;
-	if (kind == PUSH_WEBSOCKET || !p->head.number)
+	if (kind == PUSH_WEBSOCKET || p->head.number == STATUS_UPGRADE)
 		c->marks |= MARK_MULTIPLEXED | MARK_SETTLED;
+}
+
+/*
+ * A write answers what was read during a response of events, and is no response: the response goes on. Bytes of its request had
+ * come late, or a next request early.
+ */
+static __always_inline void pushes_cut_short(const struct sock *sk)
+{
+	struct push_conn *p = push_conn_of(sk);
+
+	if (p && p->kind == PUSH_EVENTS)
+		pushes_lose(p);
 }
 
 /* After all else of a read. */
@@ -64,7 +80,7 @@ static __always_inline void pushes_read(const struct sock *sk, struct conn *c, _
 {
 	struct push_conn *p;
 
-	if (c->phase != CONN_PUSHING || c->flags & CONN_WRITES_OVER)
+	if (c->phase != CONN_PUSHING)
 		return;
 	p = push_conn_of(sk);
 	if (!p || p->kind != PUSH_WEBSOCKET)

@@ -3,7 +3,8 @@
 bytes are written by a test itself. tests/unit/bpf/protocol/websocket.c and events.c test the parsers alone.
 
 tools/mutate: "a frame that goes on is a message", "a server's message is an exchange". And: "events are the rest of their
-response"; "a comment is an event".
+response"; "a comment is an event"; "frames that came with the handshake are none"; "what cuts events short is not told"; "the
+server's end is the client's"; "pushes are read twice".
 """
 import asyncio
 import gzip
@@ -22,8 +23,8 @@ import pytest
 from support import ROOT
 from support.conditions import needs_program
 from support.documents import service
-from support.process import Process
-from support.programs import Observer
+from support.process import Process, wait_until
+from support.programs import DRIVER, Observer
 from support.timing import MS
 from .scene import Scene
 from .test_statuses import counted as by_status
@@ -254,6 +255,56 @@ def test_garbage_is_given_up(start, garbage):
     assert entry["exchanges"] == 1
 
 
+def test_garbage_with_the_switch(start):
+    scene, client, server = upgraded(start, rest=b"\xff\xff")
+    for _ in range(3):
+        client.sendall(frame(b"a", mask=True))
+        server.recv(4096)
+        server.sendall(frame(b"ab"))
+        client.recv(4096)
+    entry = scene.end()
+    assert entry["websocket"] == counts(connections=1, given_up=1) and entry["exchanges"] == 1
+
+
+@pytest.mark.parametrize("read", ["with the request", "before the switch", "after it"])
+def test_frames_before_the_switch(start, read):
+    """A client that does not wait. What was read before the switch is not looked at, so the messages are not known."""
+    scene = Scene(start, "--http")
+    client, server = scene.connect()
+    early = frame(b"early", mask=True)
+    client.sendall(HANDSHAKE + (early if read == "with the request" else b""))
+    server.recv(4096)
+    if read != "with the request":
+        client.sendall(early)
+    if read == "before the switch":
+        server.recv(4096)
+    server.sendall(SWITCH + frame(b"abc"))
+    client.sendall(frame(b"late", mask=True))
+    server.recv(4096)
+    time.sleep(0.02)
+    entry = scene.end(samples=False)
+    if read == "after it":
+        told = entry["websocket"]
+        assert told == counts(connections=1, messages_out=1, bytes_out=3, messages_in=told["messages_in"], bytes_in=told["bytes_in"])
+        assert (told["messages_in"], told["bytes_in"]) in ((1, 5), (2, 9)), "one read, perhaps of both"
+    else:
+        assert entry["websocket"] == counts(connections=1, given_up=1, messages_out=1, bytes_out=3)
+    assert entry["exchanges"] == 1
+
+
+def test_messages_after_the_servers_end(start):
+    """The server shuts down its direction with its close frame, and reads on."""
+    scene, client, server = upgraded(start)
+    server.sendall(frame(b"", 8))
+    server.shutdown(socket.SHUT_WR)
+    while client.recv(4096):
+        pass
+    client.sendall(frame(b"late", mask=True) + frame(b"", 8, mask=True))
+    server.recv(4096)
+    entry = scene.end()
+    assert entry["websocket"] == counts(connections=1, messages_in=1, bytes_in=4, control_in=1, control_out=1)
+
+
 def test_other_upgrades_are_none(start):
     scene = Scene(start, "--http")
     client, server = scene.connect()
@@ -318,6 +369,58 @@ def test_events_cut_at_every_byte(start, head, wrap):
     entry = scene.end()
     assert entry["events"] == {"responses": 1, "given_up": 0, "count": 4 + 5 * 4, "bytes": len(data) + 5 * 4 * len(EVENT)}
     assert entry["exchanges"] == 1 and entry["stages"]["respond"]["max_ns"] == 0
+
+
+def test_pushes_are_read_once(start):
+    """Statuses and routes are read again if a response has come meanwhile. Under load that is often; messages stay as many."""
+    pytest.importorskip("websockets")
+    server = start(by_python("aiohttp"))
+    observer = start(Observer("--http", "--route", "/other", ports=[server.port]))
+    asyncio.run(talk(server.port, None))
+    load = start(Process([DRIVER, f"http://127.0.0.1:{server.port}/other", "-c", "4", "-d", "60s"]))
+    wait_until(lambda: service(observer.document(), server.port)["exchanges"] > 100)
+    told = [service(observer.document(), server.port)["websocket"] for _ in range(60)]
+    load.stop()
+    expected = server.counted()
+    observer.stop()
+    told.append(service(observer.summary(), server.port)["websocket"])
+    assert {entry["messages_in"] for entry in told} == {expected["messages_in"]}
+    assert {entry["bytes_out"] for entry in told} == {expected["bytes_out"]}
+
+
+@pytest.mark.parametrize("read", [b"def", b"GET /2 HTTP/1.1\r\nHost: a\r\n\r\n"])
+def test_a_read_during_events(start, read):
+    """The rest of a request that was answered early, or a request in advance: the events after it are not known."""
+    scene = Scene(start, "--http")
+    client, server = scene.connect()
+    client.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabc" if read == b"def"
+                   else b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    server.recv(4096)
+    server.sendall(EVENTS)
+    server.sendall(chunk(EVENT))
+    client.sendall(read)
+    server.recv(4096)
+    for _ in range(3):
+        server.sendall(chunk(EVENT))
+    entry = scene.end(samples=False)
+    assert entry["events"] == {"responses": 1, "given_up": 1, "count": 1, "bytes": len(EVENT)}
+    assert by_status(entry)[200] == 1 and "given up 1" in scene.observer.stdout
+
+
+def test_head_of_events(start):
+    """Responses to HEAD have no events, and nothing is lost by them."""
+    scene = Scene(start, "--http")
+    client, server = scene.connect()
+    for method, rest in (("HEAD", b""), ("GET", chunk(EVENT) + b"0\r\n\r\n"), ("HEAD", b"")):
+        client.sendall(f"{method} /events HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        server.recv(4096)
+        server.sendall(EVENTS)
+        if rest:
+            server.sendall(rest)
+        client.recv(4096)
+    entry = scene.end()
+    assert entry["events"] == {"responses": 3, "given_up": 0, "count": 1, "bytes": len(EVENT)}
+    assert entry["exchanges"] == 3 and by_status(entry) == {200: 3}
 
 
 def test_compressed_events_are_not_known(start):
