@@ -3,6 +3,7 @@
 #include "state.h"
 
 #include "tcp/clear.h"
+#include "tcp/clear_pushes.h"
 
 struct conns_map conns SEC(".maps");
 struct conns_by_address_map conns_by_address SEC(".maps");
@@ -35,6 +36,8 @@ struct clear_conns_map clear_conns SEC(".maps");
 struct clear_sockets_map clear_sockets SEC(".maps");
 struct clear_owners_map clear_owners SEC(".maps");
 struct clear_streams_map clear_streams SEC(".maps");
+struct clear_pushes_map clear_pushes SEC(".maps");
+struct clear_looks_map clear_looks SEC(".maps");
 struct transmits_map transmits SEC(".maps");
 struct services_map services SEC(".maps");
 struct services_free_map services_free SEC(".maps");
@@ -59,6 +62,7 @@ __u64 talk_nothing[sizeof(struct talk) / sizeof(__u64)] = {};
 __u64 conn_nothing[sizeof(struct conn) / sizeof(__u64)] = {};
 __u64 clear_nothing[sizeof(struct clear_conn) / sizeof(__u64)] = {};
 __u64 clear_streams_nothing[sizeof(struct clear_streams) / sizeof(__u64)] = {};
+__u64 clear_push_nothing[sizeof(struct clear_push) / sizeof(__u64)] = {};
 __u64 observed_ports[1024] = {};
 __u32 services_given = 0, services_taken = 0;
 __u64 services_dropped_count = 0, connections_dropped = 0;

@@ -16,6 +16,7 @@
 #define TCP_CLOCK
 #include "arrival.h"
 #include "clear.h"
+#include "clear_pushes.h"
 #include "clock.h"
 #include "route.h"
 #include "sample.h"
@@ -79,6 +80,8 @@ static __always_inline void clear_writes(const struct clear_call *call)
 		return;
 	conn->answer = status_in(call->text, call->length);
 	conn->asked = conn->answer == STATUS_INTERIM;
+	if (config.http && !conn->asked)
+		clear_pushes_begin(conn, call->ssl, call->text, call->length);
 }
 
 /*
@@ -264,7 +267,9 @@ static __always_inline void clear_returns(const struct clear_call *call, __s64 r
 	__u32 length = clear_taken(call, returned);
 	struct clear_conn *conn;
 
-	if (!length || clear_follows(call, length) || call->kind == CLEAR_WRITE)
+	if (!length || clear_follows(call, length) ||
+	    (config.http && clear_pushes_moved(call->ssl, call->kind, call->text, length)) ||
+	    call->kind == CLEAR_WRITE)
 		return;
 	conn = clear_conn_of(call->ssl);
 	if (conn)

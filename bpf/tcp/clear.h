@@ -64,8 +64,9 @@ struct clear_conn {
 	__s32 answer; /* status of the response that was handed over; STATUS_UNKNOWN after one use */
 	__u8 route;   /* of the request that was read last, likewise ROUTE_TLS */
 	__u8 asked;   /* its final response was not handed over yet */
-	__u8 pad[2];
-	__u32 ends; /* enum clear_end */
+	__u8 pushes;  /* enum push_kind: what the latest response is (clear_pushes.h) */
+	__u8 whole;   /* the text that was read last ends with a head */
+	__u32 ends;   /* enum clear_end */
 	struct route_look look;
 };
 

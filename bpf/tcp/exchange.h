@@ -454,6 +454,8 @@ static __always_inline void exchange_write(const struct sock *sk, struct conn *c
 		read_unseen(sk, c, slot, read_seq, now);
 	if (!(c->marks & MARK_SETTLED) && !wrote_message(sk, c, bytes, now))
 		return;
+	if (http && c->phase == CONN_PUSHING) /* in TLS (clear_pushes.h) */
+		return;
 	if (c->phase == CONN_RESPONDING && now > c->last_write_ns + config.quiet_ns &&
 	    !busy_explains(sk, c, bytes, now)) {
 		SLOT_COUNT(slot, COUNTER_TRAILING, 1);

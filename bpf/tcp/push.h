@@ -33,6 +33,7 @@ enum push_suspicion {
 /* One direction. Both may be under way at once, in two threads. */
 struct push_side {
 	struct bytes bytes; /* of the current read or write */
+	__u64 text;	    /* in TLS: its plain text, in one piece; 0: the system call's bytes */
 	__u32 rest;	    /* bytes of it that are not in the chunk yet */
 	__u32 have;	    /* bytes in the chunk */
 	__u32 at;	    /* of these, the number taken */

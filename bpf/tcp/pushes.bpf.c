@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /* Counts messages of WebSocket and server-sent events. See pushes.h. */
 #include "bytes.h"
+#include "clear_pushes.h"
 #include "push.h"
 #include "slot.h"
 #include "state.h"
@@ -119,13 +120,12 @@ static long scan_step(__u32 i, struct push_scan *scan)
 	return !more || at >= scan->have;
 }
 
-/* Copy the first bytes of the current write of @count to look->text. Return their number. */
+/* Copy the first bytes of look->bytes, of @count, to look->text. Return their number. */
 static __always_inline __u32 copy_start(struct command_conn *look, __u32 count)
 {
 	__u8 *text = (__u8 *)look->text;
 	__u32 have = 0;
 
-	bytes_begin(&look->bytes, count);
 	for (int i = 0; i < PUSH_BUFFERS && have < PUSH_LOOK - 1; i++) {
 		__u32 room = PUSH_LOOK - 1 - have;
 
@@ -166,17 +166,32 @@ static __always_inline enum push_suspicion suspicion_of(struct command_conn *loo
 		       : PUSH_UNSUSPECTED;
 }
 
-__noinline int pushes_suspected(const struct conn *c, __u32 phase, __u32 count)
+__noinline int pushes_suspected(struct conn *c, __u32 phase, __u32 count)
 {
 	enum push_suspicion suspicion;
 	struct command_conn *look;
 	__u32 zero = 0;
 
-	if (!c || phase != CONN_READING || c->phase != CONN_RESPONDING || c->marks & MARK_TLS)
+	if (!c || phase != CONN_READING || c->phase != CONN_RESPONDING)
 		return 0;
+	if (c->marks & MARK_TLS)
+		return config.tls ? clear_pushes_follow(c) : 0;
 	look = bpf_map_lookup_elem(&pipeline_looks, &zero);
 	if (!look)
 		return 0;
+	bytes_begin(&look->bytes, count);
+	suspicion = suspicion_of(look, copy_start(look, count));
+	__builtin_memset(look->text, 0, PUSH_LOOK); /* no text is kept */
+	return suspicion;
+}
+
+__noinline int pushes_suspected_text(struct command_conn *look, __u64 text, __u32 count)
+{
+	enum push_suspicion suspicion;
+
+	if (!look)
+		return 0;
+	look->bytes = (struct bytes){.at = text, .left = count};
 	suspicion = suspicion_of(look, copy_start(look, count));
 	__builtin_memset(look->text, 0, PUSH_LOOK); /* no text is kept */
 	return suspicion;
@@ -190,7 +205,10 @@ static __always_inline void side_begin(struct push_side *s, __u32 count, __u32 e
 	s->have = s->at = 0;
 	s->end = end;
 	s->messages = s->payload = s->control = 0;
-	bytes_begin(&s->bytes, count);
+	if (s->text)
+		s->bytes = (struct bytes){.at = s->text, .left = count};
+	else
+		bytes_begin(&s->bytes, count);
 }
 
 /* Get more bytes into the chunk, which is used up. Return false if there are none. */

@@ -16,7 +16,10 @@
 #include "push.h"
 
 /* Return enum push_suspicion: what the current write of @count bytes has begun, by its first bytes. @phase: that of the connection before it. */
-int pushes_suspected(const struct conn *c, __u32 phase, __u32 count);
+int pushes_suspected(struct conn *c, __u32 phase, __u32 count);
+
+/* The same for plain text of TLS. @look: room for its bytes. */
+int pushes_suspected_text(struct command_conn *look, __u64 text, __u32 count);
 
 /*
  * Take the head in the current write of @count bytes, and what follows it. @skip: bytes of the write before the head.
