@@ -23,17 +23,63 @@ int message_settle(struct message *message)
 	return 0;
 }
 
-int message_build(const struct request *request, struct message *ret_message, char **ret_error)
+static int add_payload(const struct request *request, struct message *message, const char *text,
+		       size_t length, char **ret_error)
 {
 	bool literal = request->no_template || request->payload_literal;
+
+	return template_add(&message->template, "--payload",
+			    literal ? TEMPLATE_LITERAL : TEMPLATE_BYTES, text, length,
+			    &request->rows, ret_error);
+}
+
+/* Give each message of LDAP an ID that differs in every request. */
+static int add_ldap(const struct request *request, struct message *message, char **ret_error)
+{
+	const struct ldap_messages *messages = message->ldap;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < messages->count; i++) {
+		const struct ldap_message *part = &messages->list[i];
+
+		err = template_add(&message->template, "--payload", TEMPLATE_LITERAL, part->head,
+				   part->head_length, NULL, ret_error);
+		if (!err)
+			err = template_add(&message->template, "--payload", TEMPLATE_BYTES,
+					   LDAP_ID_FIELD, sizeof(LDAP_ID_FIELD) - 1, NULL,
+					   ret_error);
+		if (!err)
+			err = add_payload(request, message, part->rest, part->rest_length,
+					  ret_error);
+	}
+	return err;
+}
+
+/* Find the messages of LDAP. -ENODATA: the payload is sent as it is given. */
+static int find_ldap(const struct request *request, struct message *message)
+{
+	if (request->no_template || !framing_is_ldap(&request->framing))
+		return -ENODATA;
+	message->ldap = malloc(sizeof(*message->ldap));
+	if (!message->ldap)
+		return -ENOMEM;
+	return ldap_split(request->payload, request->payload_length, !request->payload_literal,
+			  &request->rows, message->ldap);
+}
+
+int message_build(const struct request *request, struct message *ret_message, char **ret_error)
+{
 	struct message *message = ret_message;
 	int err;
 
 	message->template.variables = &request->variables;
 	message->numbers = request->numbers;
-	err = template_add(&message->template, "--payload",
-			   literal ? TEMPLATE_LITERAL : TEMPLATE_BYTES, request->payload,
-			   request->payload_length, &request->rows, ret_error);
+	err = find_ldap(request, message);
+	if (!err)
+		err = add_ldap(request, message, ret_error);
+	else if (err == -ENODATA)
+		err = add_payload(request, message, request->payload, request->payload_length,
+				  ret_error);
 	if (!err)
 		err = message_settle(message);
 	if (err)
@@ -46,7 +92,9 @@ void message_clear(struct message *message)
 	template_clear(&message->template);
 	template_clear(&message->body);
 	free(message->fixed);
+	free(message->ldap);
 	message->fixed = NULL;
+	message->ldap = NULL;
 }
 
 int message_room_open(struct message_room *room, size_t size, uint32_t first, uint32_t slots)

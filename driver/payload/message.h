@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "ldap.h"
 #include "request.h"
 #include "template.h"
 
@@ -20,8 +21,9 @@ struct message {
 	char body_length[MESSAGE_LENGTH_SIZE]; /* HTTP: length of a constant body */
 	atomic_uint_fast64_t number;	       /* requests so far, of all workers; not if @fixed */
 	struct request_numbers numbers;
-	char *fixed;   /* the bytes of a constant request, or NULL */
-	size_t length; /* of @fixed, or the maximum */
+	struct ldap_messages *ldap; /* whose IDs differ, or NULL */
+	char *fixed;		    /* the bytes of a constant request, or NULL */
+	size_t length;		    /* of @fixed, or the maximum */
 };
 
 /* Build the message of --payload. -EINVAL with @ret_error, -ENOMEM. */

@@ -3,8 +3,10 @@
 #include "template_field.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
+#include "ldap.h"
 #include "random.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
@@ -148,6 +150,27 @@ static size_t render_counter_le(const struct template_part *part, const struct t
 	return part->a;
 }
 
+static size_t max_ldap_id(const struct template_part *part)
+{
+	(void)part;
+	return LDAP_ID_SIZE;
+}
+
+/* Of all messages of this process: the steps of a scenario share their connections. */
+static size_t render_ldap_id(const struct template_part *part, const struct template_turn *turn,
+			     char *buffer)
+{
+	static atomic_uint_fast64_t numbers;
+	uint64_t number = atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed);
+	uint32_t id = LDAP_ID_FIRST + (uint32_t)(number % LDAP_ID_COUNT);
+
+	(void)part;
+	(void)turn;
+	for (size_t i = 0; i < LDAP_ID_SIZE; i++)
+		buffer[i] = (char)(id >> 8 * (LDAP_ID_SIZE - 1 - i));
+	return LDAP_ID_SIZE;
+}
+
 /* The high half of the product is even enough, without a division (Lemire 2019). */
 static size_t render_random(const struct template_part *part, const struct template_turn *turn,
 			    char *buffer)
@@ -287,6 +310,7 @@ static const struct template_field fields[] = {
 	{"row", false, false, parse_row, max_row, render_row},
 	{"client", false, false, parse_digits, max_digits, render_client},
 	{"var", false, false, parse_variable, max_variable, render_variable},
+	{"ldap-id", true, true, parse_none, max_ldap_id, render_ldap_id}, /* of message.c alone */
 };
 /* clang-format on */
 

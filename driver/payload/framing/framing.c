@@ -177,6 +177,11 @@ bool framing_is_echo(const struct framing *framing)
 	return framing->kind && framing->kind->feed == frame_echo;
 }
 
+bool framing_is_ldap(const struct framing *framing)
+{
+	return framing->kind && framing->kind->feed == frame_ldap;
+}
+
 /* Count a complete frame, and start the next one. */
 static void end_frame(struct framing_state *state, enum framing_verdict verdict)
 {

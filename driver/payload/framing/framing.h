@@ -87,6 +87,8 @@ bool framing_lasts_until_close(const struct framing *framing);
 bool framing_is_whole_datagram(const struct framing *framing);
 /* Return whether the response repeats the request. */
 bool framing_is_echo(const struct framing *framing);
+/* Return whether messages have an ID that should differ (ldap.h). */
+bool framing_is_ldap(const struct framing *framing);
 
 /* Append why the response, of @received bytes so far, is malformed to @text. */
 void framing_tell(const struct framing *framing, const struct framing_state *state,

@@ -129,6 +129,33 @@ def test_ldap(start, folder):
     assert completed("Search") - searches == 300 + 2
 
 
+def escaped(hexadecimal):
+    return "".join(f"\\x{byte:02x}" for byte in bytes.fromhex(hexadecimal))
+
+
+# (uidNumber=...) with a field in the place of the value, and its attribute "1".
+EQUAL = escaped("302f020102632a04000a01000a0100020100020100010100a3120409") + "uidNumber" + escaped("0405") + "{{counter:5}}" + \
+    escaped("3003040131")
+
+
+@pytest.mark.parametrize("payload, replies", [(["--payload-hex", BIND + SEARCH], 2), (["--payload", EQUAL], 1),
+                                              (["--payload", escaped(BIND) + EQUAL + EQUAL], 3)])
+def test_message_ids_of_ldap_differ(start, folder, payload, replies):
+    """slapd's own trace has each messageID once, over all connections."""
+    need("slapd")
+    port = free_port()
+    (folder / "slapd.conf").write_text(f"pidfile {folder}/pid\n" + SLAPD)
+    slapd = start(Process(["slapd", "-d", "1", "-h", f"ldap://127.0.0.1:{port}", "-f", folder / "slapd.conf"]))
+    wait_for_port(port)
+    count = 300
+    driver = Driver(f"tcp://127.0.0.1:{port}", *payload, "--framing=ldap", f"--replies={replies}", connections=2, count=count)
+    assert driver.result["requests"] == count and driver.result["connects"] == 2
+    slapd.stop()
+    answered = re.findall(r"send_ldap_response: msgid=(\d+) tag=\d+ err=0", slapd.stderr)
+    assert len(answered) == count * replies and len(set(answered)) == len(answered)
+    assert all(0 < int(number) < 1 << 31 for number in answered)
+
+
 def wait_for_port(port, seconds=10):
     deadline = time.monotonic() + seconds
     while True:
