@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Messages of WebSocket and server-sent events in plain text of TLS, with --tls. The text goes through the parsers of pushes.h,
- * with a state that is in a hash by the library's connection: probes cannot reach storage of sockets.
+ * Messages of WebSocket and server-sent events in plain text of TLS, with --tls. The text goes through the parsers of pushes.h.
+ * Their state is in a hash by the library's connection, because probes cannot reach storage of sockets.
  *
  * The head is taken when it is handed over, as the socket's programs have to know what follows before the call returns.
  * All other text is taken when the call has moved it.

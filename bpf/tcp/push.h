@@ -23,7 +23,7 @@ enum push_kind {
 	PUSH_LOST, /* bytes were not seen, or not understood */
 };
 
-/* What a write begins that answers a request. */
+/* The start of a write that answers a request. */
 enum push_suspicion {
 	PUSH_UNSUSPECTED,
 	PUSH_SUSPECTED, /* such a response, or perhaps one */

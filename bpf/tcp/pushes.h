@@ -31,7 +31,7 @@ int pushes_begin(struct push_conn *p, __u32 count, __u32 skip, __u32 end);
 int pushes_in(struct push_conn *p, __u32 count, __u32 end);
 int pushes_out(struct push_conn *p, __u32 count, __u32 end);
 
-/* What follows is not known any more. Return 0. */
+/* Further pushes are not known. Return 0. */
 int pushes_lose(struct push_conn *p);
 
 static __always_inline struct push_conn *push_conn_of(const struct sock *sk)

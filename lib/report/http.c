@@ -135,6 +135,21 @@ static void add_statuses(struct items *items, const uint64_t *responses, unsigne
 	add_status(items, "others", left, all);
 }
 
+void report_grpc_unsure(const struct page *page, const struct run_http2 *http2)
+{
+	char text[SHORT_TEXT];
+	struct items items;
+
+	if (!http2->perhaps_grpc.value)
+		return;
+	items = items_begin(page, "gRPC", LABEL_COLUMNS);
+	items_add(&items,
+		  "statuses, kinds and messages of %s calls not known, if they are of gRPC: their "
+		  "connections are older than the observation",
+		  page_count(http2->perhaps_grpc.value, text));
+	items_end(&items);
+}
+
 void report_grpc_statuses(const struct page *page, const struct run_grpc *grpc)
 {
 	struct items items;

@@ -44,6 +44,7 @@ void report_http2(const struct page *page, const struct run_service *service);
 void report_http_statuses(const struct page *page, const struct run_responses *responses);
 void report_grpc_statuses(const struct page *page, const struct run_grpc *grpc);
 void report_grpc_calls(const struct page *page, const struct run_grpc *grpc);
+void report_grpc_unsure(const struct page *page, const struct run_http2 *http2);
 void report_pushes(const struct page *page, const struct run_service *service);
 
 /* many.c: "tcp 127.0.0.1:8080 nginx", or with its pod or container in place of the process. */

@@ -512,6 +512,7 @@ static void report_statuses(const struct page *page, const struct run_service *s
 		report_grpc_statuses(page, &service->grpc);
 	if (page->tight != TIGHT_MOST) {
 		report_grpc_calls(page, &service->grpc);
+		report_grpc_unsure(page, &service->http2);
 		report_pushes(page, service);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(failed) && !page->tight; i++)

@@ -124,6 +124,7 @@ def test_grpc_channel_of_long_ago(start):
     assert picked_up(entry, 200, **earlier(entry, 1), perhaps_grpc=200)
     assert counted(entry) == {200: 200}
     assert "perhaps of gRPC 200" in observer.stdout
+    assert "statuses, kinds and messages of 200 calls not known" in observer.stdout
     times = entry["stages"]["service"]
     with timing():
         assert sum(naps[2:]) <= times["sum_ns"] <= sum(rounds[1:])

@@ -3,7 +3,7 @@
 bytes are written by a test itself. tests/unit/bpf/protocol/websocket.c and events.c test the parsers alone.
 
 tools/mutate: "a frame that goes on is a message", "a server's message is an exchange". And: "events are the rest of their
-response"; "a comment is an event"; "frames that came with the handshake are none"; "what cuts events short is not told"; "the
+response"; "a comment is an event"; "frames that came with the handshake are none"; "a read amid events is passed over"; "the
 server's end is the client's"; "pushes are read twice".
 """
 import asyncio
@@ -268,7 +268,7 @@ def test_garbage_with_the_switch(start):
 
 @pytest.mark.parametrize("read", ["with the request", "before the switch", "after it"])
 def test_frames_before_the_switch(start, read):
-    """A client that does not wait. What was read before the switch is not looked at, so the messages are not known."""
+    """A client that does not wait. Frames that were read before the switch are not looked at, so the messages are not known."""
     scene = Scene(start, "--http")
     client, server = scene.connect()
     early = frame(b"early", mask=True)

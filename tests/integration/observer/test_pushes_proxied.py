@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Messages and server-sent events through nginx: its port and the server's behind it are observed at once, and both counts
-equal the server's and its client's. With --tls nginx ends TLS."""
+"""Messages and server-sent events through nginx, which may end TLS (--tls). Its port and the server's are observed at once.
+Both counts equal those of the server and its client."""
 import asyncio
 import os
 import socket

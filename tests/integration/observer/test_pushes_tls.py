@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Messages of WebSocket and server-sent events in TLS (--tls), by bytes that a test itself writes through Python's ssl, which
-calls OpenSSL. test_pushes_proxied.py compares with foreign servers.
+"""Messages of WebSocket and server-sent events in TLS (--tls), by bytes that a test itself writes. Python's ssl calls
+OpenSSL. test_pushes_proxied.py compares with foreign servers.
 
 tools/mutate: "a head that is written again counts again"; "pushes in TLS are exchanges"; "frames with a request in TLS are none".
 """
