@@ -363,6 +363,26 @@ static int draw_closes(const struct run_service *service, int y)
 	return y + 1;
 }
 
+/* Messages and events are in no stage. Services that have none get no line. */
+static int draw_pushes(const struct run_service *service, int y)
+{
+	const struct run_websocket *websocket = &service->websocket;
+	const struct run_events *events = &service->events;
+	uint64_t given_up = websocket->given_up + events->given_up;
+	char a[32], b[32], c[32], d[32];
+
+	if (!websocket->connections && !websocket->messages_in && !websocket->messages_out &&
+	    !events->responses && !events->count)
+		return y;
+	screen_line(y, 1, given_up ? SCREEN_NOTICE : SCREEN_PLAIN,
+		    "WebSocket messages in %s, out %s · server-sent events %s · given up %s",
+		    units_format_count(websocket->messages_in, a, sizeof(a)),
+		    units_format_count(websocket->messages_out, b, sizeof(b)),
+		    units_format_count(events->count, c, sizeof(c)),
+		    units_format_count(given_up, d, sizeof(d)));
+	return y + 1;
+}
+
 static void draw_title(const struct live_page *page, const struct live_row *row)
 {
 	const struct run_service *service = row->service;
@@ -403,6 +423,7 @@ void live_draw_detail(struct live_page *page)
 		y = draw_open(row, y);
 		y = draw_state(row->service, y);
 		y = draw_closes(row->service, y);
+		y = draw_pushes(row->service, y);
 		live_draw_notes(page, row->service, y, screen_rows() - 1);
 	}
 	live_draw_foot(page,

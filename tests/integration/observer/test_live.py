@@ -347,6 +347,26 @@ def test_what_the_doctor_finds_is_shown(start, terminal):
     leave(terminal)
 
 
+def test_messages_are_shown(terminal):
+    """A service of WebSocket has a line of its own: in no stage is there a message."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        show(terminal, "--http", "--port", listener.getsockname()[1])
+        terminal.keys("Enter")
+        terminal.wait_for("residence")
+        assert "WebSocket" not in "".join(terminal.screen())
+        with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as server:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n")
+            server.recv(4096)
+            server.sendall(b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n\x81\x01a\x81\x01b")
+            client.recv(4096)
+            for _ in range(3):
+                client.sendall(b"\x81\x81\0\0\0\0c")
+                server.recv(4096)
+            terminal.keys("t")
+            terminal.wait_for(r"WebSocket messages in 3, out 2 · server-sent events 0 · given up 0")
+    leave(terminal)
+
+
 def test_who_is_connected(start, terminal):
     """A service's clients by address, the busiest first, as in ss."""
     lab = start(Lab(address="0.0.0.0"))
