@@ -37,7 +37,7 @@ struct clear_sockets_map clear_sockets SEC(".maps");
 struct clear_owners_map clear_owners SEC(".maps");
 struct clear_streams_map clear_streams SEC(".maps");
 struct clear_pushes_map clear_pushes SEC(".maps");
-struct clear_looks_map clear_looks SEC(".maps");
+struct pipeline_looks_map clear_looks SEC(".maps");
 struct transmits_map transmits SEC(".maps");
 struct services_map services SEC(".maps");
 struct services_free_map services_free SEC(".maps");

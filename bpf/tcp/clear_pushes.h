@@ -31,16 +31,9 @@ struct clear_pushes_map {
 	__type(value, struct clear_push);
 };
 
-/* For a look at a head, one per CPU. Probes run with preemption on: ->over says that it is in use. */
-struct clear_looks_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct command_conn);
-};
-
 extern struct clear_pushes_map clear_pushes SEC(".maps");
-extern struct clear_looks_map clear_looks SEC(".maps");
+/* For a look at a head. Probes run with preemption on: ->pad counts who uses it. */
+extern struct pipeline_looks_map clear_looks SEC(".maps");
 extern __u64 clear_push_nothing[sizeof(struct clear_push) / sizeof(__u64)];
 
 /* A request's first text after it is handed over: does its head begin pushes? conn->pushes says it. Return 0. */

@@ -134,7 +134,7 @@ int BPF_PROG(clear_state, const struct sock *sk, int old, int new)
 	struct clear_conn *conn;
 	struct clear_push *push;
 
-	if (sk->sk_protocol != PROTO_TCP || (new != TCP_CLOSE && !tcp_ends_writes(new)))
+	if (sk->sk_protocol != PROTO_TCP || !tcp_ends_writes(new))
 		return 0;
 	owner = bpf_sk_storage_get(&clear_owners, (void *)sk, 0, 0);
 	if (!owner)
@@ -142,8 +142,6 @@ int BPF_PROG(clear_state, const struct sock *sk, int old, int new)
 	push = bpf_map_lookup_elem(&clear_pushes, &owner->key);
 	if (push && new == TCP_CLOSE && clear_is_same(&push->socket, &owner->socket))
 		bpf_map_delete_elem(&clear_pushes, &owner->key);
-	if (!tcp_ends_writes(new))
-		return 0;
 	conn = bpf_map_lookup_elem(&clear_conns, &owner->key);
 	if (conn && clear_is_same(&conn->socket, &owner->socket))
 		__sync_fetch_and_or(&conn->ends, CLEAR_CLOSED);

@@ -166,9 +166,17 @@ static __always_inline enum push_suspicion suspicion_of(struct command_conn *loo
 		       : PUSH_UNSUSPECTED;
 }
 
+/* Return what look->bytes, of @count, begin. */
+static __always_inline enum push_suspicion look_at(struct command_conn *look, __u32 count)
+{
+	enum push_suspicion suspicion = suspicion_of(look, copy_start(look, count));
+
+	__builtin_memset(look->text, 0, PUSH_LOOK); /* no text is kept */
+	return suspicion;
+}
+
 __noinline int pushes_suspected(struct conn *c, __u32 phase, __u32 count)
 {
-	enum push_suspicion suspicion;
 	struct command_conn *look;
 	__u32 zero = 0;
 
@@ -180,21 +188,15 @@ __noinline int pushes_suspected(struct conn *c, __u32 phase, __u32 count)
 	if (!look)
 		return 0;
 	bytes_begin(&look->bytes, count);
-	suspicion = suspicion_of(look, copy_start(look, count));
-	__builtin_memset(look->text, 0, PUSH_LOOK); /* no text is kept */
-	return suspicion;
+	return look_at(look, count);
 }
 
 __noinline int pushes_suspected_text(struct command_conn *look, __u64 text, __u32 count)
 {
-	enum push_suspicion suspicion;
-
 	if (!look)
 		return 0;
 	look->bytes = (struct bytes){.at = text, .left = count};
-	suspicion = suspicion_of(look, copy_start(look, count));
-	__builtin_memset(look->text, 0, PUSH_LOOK); /* no text is kept */
-	return suspicion;
+	return look_at(look, count);
 }
 
 /* ---- bytes ---- */
