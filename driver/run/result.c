@@ -229,23 +229,15 @@ static uint64_t own_rate(const struct load_settings *load)
 			     : load->schedule.rate;
 }
 
-static bool has_text(char *const *list, const char *text)
-{
-	while (list && *list && strcmp(*list, text) != 0)
-		list++;
-	return list && *list;
-}
-
 /* Without a route there is no connection. */
 static int add_route(const struct target *target, struct run_driver *driver)
 {
 	sa_family_t family = target->address.ss_family;
 	char text[SOURCE_TEXT];
 
-	if ((family != AF_INET && family != AF_INET6) || source_of_route(&target->address, text) ||
-	    has_text(driver->sources, text))
+	if ((family != AF_INET && family != AF_INET6) || source_of_route(&target->address, text))
 		return 0;
-	return run_add_text(&driver->sources, text);
+	return run_add_text_once(&driver->sources, text);
 }
 
 static int describe_sources(const struct drive_job *job, struct run_driver *driver)

@@ -52,6 +52,8 @@ struct run_look {
 
 /* Append a copy of @text to a NULL-terminated list, which may be NULL. 0 or -ENOMEM. */
 int run_add_text(char ***list, const char *text);
+/* The same, unless the list has it. */
+int run_add_text_once(char ***list, const char *text);
 /* Return a copy of such a list, which is not NULL; NULL without memory. */
 char **run_strings_copy(char *const *strings);
 void run_strings_free(char **strings);

@@ -149,6 +149,14 @@ int run_add_text(char ***list, const char *text)
 	return more[count] ? 0 : -ENOMEM;
 }
 
+int run_add_text_once(char ***list, const char *text)
+{
+	for (char **at = *list; at && *at; at++)
+		if (!strcmp(*at, text))
+			return 0;
+	return run_add_text(list, text);
+}
+
 const char *run_place_name(const struct run_place *place, char buffer[static RUN_PLACE_NAME])
 {
 	*buffer = 0;

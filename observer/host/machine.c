@@ -81,19 +81,6 @@ static const struct {
 	{"/proc/sys/net/core/bpf_jit_enable", "0", NULL, "no JIT"},
 };
 
-static bool has_text(char **list, const char *text)
-{
-	for (; list && *list; list++)
-		if (!strcmp(*list, text))
-			return true;
-	return false;
-}
-
-static int add_once(char ***list, const char *phrase)
-{
-	return has_text(*list, phrase) ? 0 : run_add_text(list, phrase);
-}
-
 /*
  * Return whether @flag is a word of the first CPU's flags. *ret_flags: whether /proc/cpuinfo has flags (arm64 has
  * features).
@@ -126,11 +113,11 @@ static int read_mitigations(const char *root, const char *cpuinfo, char ***ret_l
 		known |= !strncmp(mitigations[i].path, VULNERABILITIES, strlen(VULNERABILITIES));
 		if (strcasestr(text, mitigations[i].words) &&
 		    (!mitigations[i].unless || !strstr(text, mitigations[i].unless)))
-			err = add_once(ret_list, mitigations[i].phrase);
+			err = run_add_text_once(ret_list, mitigations[i].phrase);
 	}
 	/* The flag goes when the kernel must not use it (ibt=off). */
 	if (!err && has_flag(cpuinfo, "ibt", &flags))
-		err = add_once(ret_list, "IBT");
+		err = run_add_text_once(ret_list, "IBT");
 	if (!err && known && !*ret_list)
 		*ret_list = calloc(1, sizeof(**ret_list));
 	if (!known)
