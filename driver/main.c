@@ -227,10 +227,11 @@ static int conclude(const struct options *options, const struct run *run, bool *
 	return EXIT_SUCCESS;
 }
 
-/* Overload causes errors, as a sweep intends; a server without one good response fails. */
+/* Overload causes errors, as a sweep intends; a server without one good response fails. @ret_written: as above. */
 static int conclude_sweep(const struct options *options, const struct run *run, bool *ret_written)
 {
 	uint64_t requests = 0, good = 0;
+	bool written;
 
 	for (size_t i = 0; i < run->sweep->step_count; i++) {
 		requests += run->sweep->steps[i].requests;
@@ -238,8 +239,10 @@ static int conclude_sweep(const struct options *options, const struct run *run, 
 	}
 	if (!good)
 		log_error(requests ? "no response was good" : "no request was answered");
-	*ret_written = !write_outputs(options, run, NULL);
-	return !*ret_written || !good ? EXIT_DEGRADED : EXIT_SUCCESS;
+	written = !write_outputs(options, run, NULL);
+	if (ret_written)
+		*ret_written = written;
+	return !written || !good ? EXIT_DEGRADED : EXIT_SUCCESS;
 }
 
 static void warn_of_ports(const struct options *options, const struct scenario *scenario,
@@ -271,7 +274,6 @@ static int drive(const struct options *options, const struct scenario *scenario,
 {
 	autorun struct run *run = NULL;
 	autofree char *error = NULL;
-	bool unused;
 	int err = scenario_job_raise_files(options, job, &error);
 
 	if (!err)
@@ -284,7 +286,7 @@ static int drive(const struct options *options, const struct scenario *scenario,
 	if (err)
 		return fail(err, error, EXIT_DEGRADED);
 	if (run->sweep)
-		return conclude_sweep(options, run, &unused);
+		return conclude_sweep(options, run, NULL);
 	return conclude(options, run, NULL);
 }
 

@@ -278,22 +278,11 @@ static const struct cli_command fleet_command = {.tables = {&fleet_table, &fleet
 static const struct cli_command agent_command = {
 	.tables = {&agent_table, &waiting_table, &beside_table, &agent_nats_table}, .getopt = true};
 
-static bool has_row(const struct cli_option *rows, size_t count, const char *word)
-{
-	size_t length = strcspn(word, "=");
-
-	for (size_t i = 0; i < count; i++)
-		if (strlen(rows[i].name) == length && !strncmp(rows[i].name, word, length))
-			return true;
-	return false;
-}
-
 const char *fleet_options_find(char *const *words)
 {
 	for (; *words; words++)
 		if (!strncmp(*words, "--", 2) &&
-		    (has_row(fleet_rows, ARRAY_SIZE(fleet_rows), *words + 2) ||
-		     has_row(nats_rows, ARRAY_SIZE(nats_rows), *words + 2)))
+		    cli_row(&fleet_command, *words + 2, strcspn(*words + 2, "=")))
 			return *words;
 	return NULL;
 }
