@@ -157,6 +157,16 @@ def upgraded(start, *options, rest=b""):
     return scene, client, server
 
 
+def exchange_pieces(client, server, out, into, length):
+    """Write and read both in pieces of that many bytes."""
+    for end, data in ((server, out), (client, into)):
+        for at in range(0, len(data), length):
+            end.sendall(data[at:at + length])
+    left = len(into)
+    while left:
+        left -= len(server.recv(length))
+
+
 def test_messages_cut_at_every_byte(start):
     """Reads and writes of one byte, of all bytes at once, and of many buffers."""
     data = [frame(b"hello"), frame(b"he", 1, False), frame(b"", 9), frame(b"llo", 0), frame(), frame(b"x" * 200),
@@ -166,13 +176,7 @@ def test_messages_cut_at_every_byte(start):
     out, into = b"".join(data), b"".join(asked)
     scene, client, server = upgraded(start, rest=frame(b"at once"))
     for pieces in (1, 2, 3, 7, 1 << 20):
-        for at in range(0, len(out), pieces):
-            server.sendall(out[at:at + pieces])
-        for at in range(0, len(into), pieces):
-            client.sendall(into[at:at + pieces])
-        left = len(into)
-        while left:
-            left -= len(server.recv(pieces))
+        exchange_pieces(client, server, out, into, pieces)
     os.writev(server.fileno(), [piece for byte in out for piece in (b"", bytes((byte,)))][:1000])
     entry = scene.end()
     assert entry["websocket"] == counts(connections=1, messages_in=5 * 3, bytes_in=5 * 11, control_in=5,

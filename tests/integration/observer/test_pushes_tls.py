@@ -11,7 +11,7 @@ import pytest
 
 from support.pki import Pki
 from .scene import Scene
-from .test_pushes import EVENT, EVENTS, HANDSHAKE, SWITCH, chunk, counts, frame
+from .test_pushes import EVENT, EVENTS, HANDSHAKE, SWITCH, chunk, counts, exchange_pieces, frame
 from .test_statuses import counted as by_status
 
 
@@ -61,13 +61,7 @@ def test_messages_cut_at_every_byte(start, contexts):
     client, server = scene.connect()
     ask(client, server, HANDSHAKE, SWITCH + frame(b"at once"))
     for pieces in (1, 2, 3, 7, 1000):
-        for at in range(0, len(out), pieces):
-            server.sendall(out[at:at + pieces])
-        for at in range(0, len(into), pieces):
-            client.sendall(into[at:at + pieces])
-        left = len(into)
-        while left:
-            left -= len(server.recv(pieces))
+        exchange_pieces(client, server, out, into, pieces)
     entry = scene.end()
     assert entry["websocket"] == counts(connections=1, messages_in=5 * 2, bytes_in=5 * 10, control_in=5,
                                         messages_out=5 * 4 + 1, bytes_out=5 * 211 + 7, control_out=5)
