@@ -77,8 +77,11 @@ class Web:
     def requests(self):
         return self.nginx.status()["requests"]
 
+    def pid(self):
+        return self.nginx.workers()[0]
+
     def processes(self):
-        return [self.nginx.workers()[0]]
+        return [self.pid()]
 
 
 class Store:
@@ -97,8 +100,11 @@ class Store:
     def requests(self):
         return self.redis.calls("get")[0]
 
+    def pid(self):
+        return self.redis.pid
+
     def processes(self):
-        return [self.redis.pid]
+        return [self.pid()]
 
 
 class Database:
@@ -117,6 +123,9 @@ class Database:
 
     def requests(self):
         return self.postgres.statements("select $1")[0]
+
+    def pid(self):
+        return self.postgres.pid
 
     def processes(self):
         return self.postgres.ask("select pid from pg_stat_activity where application_name = 'pgbench'").split()
@@ -221,15 +230,16 @@ def library(pid):
 
 
 class Calls(Process):
-    """bpftrace, which counts the calls of some processes. Its tracefs is mounted for it alone."""
+    """bpftrace, which counts the calls of a server's processes: of this one, and of children that come meanwhile. Its
+    tracefs is mounted for it alone."""
 
     PROBE = "{hook} /({mine}){also}/ {{ @[\"{name}\"] = count(); }}\n"
 
-    def __init__(self, pids):
-        mine = " || ".join(f"pid == {pid}" for pid in pids)
+    def __init__(self, pid):
+        mine = f"pid == {pid} || curtask->real_parent->tgid == {pid}"
         hooks = {READ: ("tracepoint:sock:sock_recv_length", " && args->ret > 0"),
                  WRITE: ("tracepoint:sock:sock_send_length", " && args->ret > 0")}
-        path = library(next(iter(pids)))
+        path = library(pid)
         if path:
             hooks |= {name: (f"uprobe:{path}:{name}", "") for name in TLS_CALLS}
         script = "".join(self.PROBE.format(hook=hook, mine=mine, also=also, name=name)
@@ -254,7 +264,7 @@ def print_others():
 
 
 def calls_per_request(server, seconds):
-    with contextlib.closing(Calls(server.processes())) as calls:
+    with contextlib.closing(Calls(server.pid())) as calls:
         first = server.requests()
         window(server, seconds)
         requests = server.requests() - first
