@@ -257,6 +257,15 @@ struct run_samples {
 	size_t capacity;
 };
 
+/* Octaves of residence: the first is below 2 µs, the last from 8.6 s on. */
+#define RUN_NEWEST 24
+
+struct run_newest {
+	struct run_sample sample;
+	uint64_t
+		ended_ns; /* when its last byte was handed to the kernel, by the wall clock; 0: there is none */
+};
+
 /* A threshold above every hash. */
 #define RUN_SAMPLE_ALL (1ULL << 32)
 
@@ -355,6 +364,8 @@ struct run_service {
 	char *calls; /* destinations that are not observed; NULL: none, or not looked for */
 	struct run_samples *samples; /* NULL: none taken */
 	struct run_series *series;   /* series.h; NULL: none kept */
+	/* In no document: the newest sample of each octave of residence, for exemplars of metrics. */
+	struct run_newest newest[RUN_NEWEST];
 };
 
 struct run_program {

@@ -521,7 +521,10 @@ static void tell_stage(const struct metrics_output *out, enum metrics_buckets bu
 		       const struct run_service *service, struct run_route *route, enum stage stage,
 		       struct exported_stage *exported)
 {
-	const struct metrics_edges edges = {buckets, metrics_edge_count(buckets), exported->edges};
+	/* `accept_queue` is of connections. A sample only has the part of that wait which delayed its request. */
+	bool of_requests = !route && stage != STAGE_ACCEPT_QUEUE;
+	const struct metrics_edges edges = {buckets, metrics_edge_count(buckets), exported->edges,
+					    stage, of_requests ? service->newest : NULL};
 	const struct histogram *h = &service->stages[stage].histogram;
 	struct numbers numbers;
 	struct metrics_labels labels = labels_of(service, &numbers);

@@ -42,6 +42,8 @@ struct metrics_edges {
 	enum metrics_buckets buckets;
 	unsigned int count;
 	const uint64_t *below; /* cumulative counts, up to and including metrics_edge_ns() */
+	enum stage stage;
+	const struct run_newest *newest; /* RUN_NEWEST exemplars; NULL: none of these requests */
 };
 
 struct metrics_output {

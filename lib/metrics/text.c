@@ -7,6 +7,7 @@
 
 #include "output.h"
 #include "sojourn/clock.h"
+#include "sojourn/units.h"
 
 const char *const metrics_types[] = {
 	[METRICS_PROMETHEUS] = "text/plain; version=0.0.4; charset=utf-8",
@@ -86,6 +87,53 @@ static void put_number(void *context, const struct metrics_labels *labels, uint6
 	putc('\n', w->file);
 }
 
+/* Return the newest exemplar above the edge before @edge, up to that one; NULL: there is none. */
+static const struct run_newest *find_exemplar(const struct metrics_edges *edges, unsigned int edge)
+{
+	uint64_t above = edge ? metrics_edge_ns(edges->buckets, edge - 1) + 1 : 0,
+		 most = UINT64_MAX;
+	const struct run_newest *found = NULL;
+
+	if (edge < edges->count)
+		most = metrics_edge_ns(edges->buckets, edge);
+	for (size_t i = 0; edges->newest && i < RUN_NEWEST; i++) {
+		const struct run_newest *one = &edges->newest[i];
+		uint64_t ns = one->sample.stage_ns[edges->stage];
+
+		if (one->ended_ns && one->sample.known & RUN_SAMPLE_STAGE(edges->stage) &&
+		    ns >= above && ns <= most && (!found || one->ended_ns > found->ended_ns))
+			found = one;
+	}
+	return found;
+}
+
+/*
+ * Write the request that a point of a graph stands for: its connection, its number there, and where its time went.
+ * Names and values have at most 128 characters (OpenMetrics 1.0, Exemplars): 126 with an address of IPv6.
+ */
+static void put_exemplar(const struct writer *w, const struct metrics_edges *edges,
+			 unsigned int edge)
+{
+	const struct run_newest *newest = find_exemplar(edges, edge);
+	const uint64_t *ns;
+	char peer[64];
+
+	if (!newest || w->format != METRICS_OPENMETRICS)
+		return;
+	ns = newest->sample.stage_ns;
+	units_format_endpoint(newest->sample.flow.client, newest->sample.flow.client_port, peer,
+			      sizeof(peer));
+	fprintf(w->file, " # {peer=\"%s\",request=\"%" PRIu64 "\"", peer,
+		(uint64_t)newest->sample.index + 1);
+	fprintf(w->file, ",queue=\"%.3g\",receive=\"%.3g\",service=\"%.3g\",respond=\"%.3g\"} ",
+		(double)(ns[STAGE_ACCEPT_QUEUE] + ns[STAGE_SOCKET_QUEUE]) / NSEC_PER_SEC,
+		(double)ns[STAGE_RECEIVE] / NSEC_PER_SEC, (double)ns[STAGE_SERVICE] / NSEC_PER_SEC,
+		(double)ns[STAGE_RESPOND] / NSEC_PER_SEC);
+	put_seconds(w, ns[edges->stage]);
+	putc(' ', w->file);
+	put_seconds(w, newest->ended_ns);
+}
+
 static void put_bucket(const struct writer *w, const struct metrics_labels *labels,
 		       const struct metrics_edges *edges, unsigned int edge, uint64_t count)
 {
@@ -96,7 +144,9 @@ static void put_bucket(const struct writer *w, const struct metrics_labels *labe
 		put_seconds(w, metrics_edge_ns(edges->buckets, edge));
 	else
 		fputs("+Inf", w->file);
-	fprintf(w->file, "\"} %" PRIu64 "\n", count);
+	fprintf(w->file, "\"} %" PRIu64, count);
+	put_exemplar(w, edges, edge);
+	putc('\n', w->file);
 }
 
 static void put_histogram(void *context, const struct metrics_labels *labels,

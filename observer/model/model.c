@@ -93,6 +93,7 @@ static int read_service(struct model *model, uint32_t index, struct run_service 
 	source_slots_mark(model->loader, model->plan, key, service);
 	if (r || key->protocol != IPPROTO_TCP)
 		return r;
+	source_ring_read_newest(model->ring, index, service);
 	r = source_paths_read(model->loader, index, &service->proposed);
 	return r ? r : source_sockets_read(model->loader, index, service);
 }
@@ -185,8 +186,8 @@ static int set_begin(struct model *model, struct run *run)
 }
 
 /*
- * Visit the sockets once, then read all that the kernel has counted. @sampled: take the sampled exchanges in between. Each
- * was counted before the kernel sent it, so no document has more samples than exchanges.
+ * Visit the sockets once, then read all that the kernel has counted. Take the sampled exchanges in between. Each was
+ * counted before the kernel sent it: no document has more samples than exchanges. @sampled: they will be read.
  */
 static int read_once(struct model *model, bool sampled, struct run **ret_run)
 {
@@ -198,7 +199,7 @@ static int read_once(struct model *model, bool sampled, struct run **ret_run)
 	r = set_begin(model, run);
 	if (!r)
 		r = loader_visit_sockets(model->loader, sampled);
-	if (!r && sampled)
+	if (!r)
 		r = source_ring_drain(model->ring);
 	if (r < 0)
 		return r;

@@ -40,6 +40,7 @@ struct source_ring {
 	size_t budget; /* events that this drain may still take */
 	int error;     /* of the last drain: no memory */
 	struct source_samples *periods[PERIODS];
+	struct run_newest **newest; /* by service: RUN_NEWEST of it; NULL: none yet */
 };
 
 /* ---- an event becomes a sample ---- */
@@ -200,6 +201,31 @@ static int offer(struct source_ring *ring, struct source_samples *samples,
 	return 0;
 }
 
+static size_t octave_of(uint64_t residence_ns)
+{
+	size_t octave = 63 - (size_t)__builtin_clzll(residence_ns | 1024) - 10;
+
+	return octave < RUN_NEWEST ? octave : RUN_NEWEST - 1;
+}
+
+static int keep_newest(struct source_ring *ring, const struct exchange_event *e)
+{
+	uint32_t index = service_index(e->service);
+	struct run_newest newest = {.ended_ns = e->last_write_ns};
+
+	if (index >= ring->services || loader_service_number(ring->loader, index) != e->service)
+		return 0;
+	sample_from(e, &newest.sample);
+	if (!adds_up(e, &newest.sample))
+		return 0;
+	if (!ring->newest[index])
+		ring->newest[index] = calloc(RUN_NEWEST, sizeof(newest));
+	if (!ring->newest[index])
+		return -ENOMEM;
+	ring->newest[index][octave_of(e->last_write_ns - e->arrival_ns)] = newest;
+	return 0;
+}
+
 /* A negative result ends the drain; the event is taken in any case. */
 static int on_event(void *context, void *data, size_t size)
 {
@@ -211,6 +237,8 @@ static int on_event(void *context, void *data, size_t size)
 		if (ring->periods[i])
 			ring->error = offer(ring, ring->periods[i], data);
 	}
+	if (!ring->error)
+		ring->error = keep_newest(ring, data);
 	return ring->error || !--ring->budget ? -ECANCELED : 0;
 }
 
@@ -295,8 +323,10 @@ void source_ring_forget(struct source_ring *ring, uint32_t index)
 		run_samples_free(TAKE_PTR(samples->by_service[index]));
 		samples->lost[index] = 0;
 	}
-	if (ring)
-		count_kept(ring);
+	if (!ring)
+		return;
+	free(TAKE_PTR(ring->newest[index]));
+	count_kept(ring);
 }
 
 static int copy_samples(const struct run_samples *from, struct run_samples *to)
@@ -327,6 +357,19 @@ int source_ring_read(const struct source_ring *ring, const struct source_samples
 	return copy_samples(samples->by_service[index], service->samples);
 }
 
+void source_ring_read_newest(const struct source_ring *ring, uint32_t index,
+			     struct run_service *service)
+{
+	uint64_t wall_ns = clock_wall_ns() - clock_now_ns(); /* when the monotonic clock was 0 */
+
+	if (!ring || !ring->newest[index])
+		return;
+	memcpy(service->newest, ring->newest[index], sizeof(service->newest));
+	for (size_t i = 0; i < RUN_NEWEST; i++)
+		if (service->newest[i].ended_ns)
+			service->newest[i].ended_ns += wall_ns;
+}
+
 /*
  * Open an edge-triggered descriptor, which waits for the kernel side's wake-ups. libbpf's own is level-triggered: one
  * event in the ring makes it readable.
@@ -355,6 +398,9 @@ int source_ring_new(struct loader *loader, uint32_t limit, uint32_t most,
 	ring->limit = limit;
 	ring->most = most;
 	ring->services = loader_config(loader)->max_services;
+	ring->newest = calloc(ring->services, sizeof(struct run_newest *));
+	if (!ring->newest)
+		return -ENOMEM;
 	r = open_epoll(ring);
 	if (r < 0)
 		return r;
@@ -371,6 +417,9 @@ void source_ring_free(struct source_ring *ring)
 		return;
 	for (size_t i = 0; i < PERIODS; i++)
 		samples_free(ring->periods[i], ring->services);
+	for (uint32_t i = 0; ring->newest && i < ring->services; i++)
+		free(ring->newest[i]);
+	free(ring->newest);
 	ring_buffer__free(ring->buffer);
 	cleanup_close(&ring->epoll_fd);
 	free(ring);

@@ -38,4 +38,8 @@ void source_ring_forget(struct source_ring *ring, uint32_t index);
 int source_ring_read(const struct source_ring *ring, const struct source_samples *samples,
 		     uint32_t index, struct run_service *service);
 
+/* Copy the newest samples of the service with this index into @service, whatever the periods are. */
+void source_ring_read_newest(const struct source_ring *ring, uint32_t index,
+			     struct run_service *service);
+
 #endif

@@ -49,12 +49,21 @@ class Prometheus(Process):
                 {"targets": [target.removeprefix("http://")]}]}]}))
         super().__init__(["prometheus", f"--config.file={config}",
                           f"--storage.tsdb.path={folder / 'data'}",
+                          "--enable-feature=exemplar-storage",
                           f"--web.listen-address=127.0.0.1:{self.port}"])
 
+    def api(self, path, query):
+        url = f"http://127.0.0.1:{self.port}/api/v1/{path}query={urllib.parse.quote(query)}"
+        return json.loads(http.request(url, "GET", None))["data"]
+
     def ask(self, query):
-        path = f"/api/v1/query?query={urllib.parse.quote(query)}"
-        answer = json.loads(http.request(f"http://127.0.0.1:{self.port}{path}", "GET", None))
-        return [float(one["value"][1]) for one in answer["data"]["result"]]
+        return [float(one["value"][1]) for one in self.api("query?", query)["result"]]
+
+    def exemplars(self, query):
+        """Return those of the last minute, without the labels of their series."""
+        now = time.time()
+        return [exemplar for series in self.api(f"query_exemplars?start={now - 60}&end={now + 1}&", query)
+                for exemplar in series["exemplars"]]
 
     def wait(self, query, condition, seconds=30):
         end = time.monotonic() + seconds
@@ -117,6 +126,32 @@ def test_prometheus_knows_what_we_know(start, tmp_path):
                                   capture_output=True, check=False)
             assert done.returncode == 0 and done.stderr == "", done.stderr
         assert re.search(r"^sojourn_exchanges_total\{.*\} 200$", text, re.MULTILINE)
+
+
+@pytest.mark.skipif(not shutil.which("prometheus"), reason="prometheus is not installed")
+def test_exemplars_are_requests_of_nginx(start, tmp_path):
+    """A real Prometheus keeps them. Each names a request that nginx has logged at that time, and its slow stage."""
+    lab = start(Lab("--service", "30ms"))
+    log = tmp_path / "requests"
+    nginx = start(Nginx(http_block="log_format requests '$remote_addr:$remote_port $connection_requests $msec "
+                                   "$request_time';",
+                        server=f"access_log {log} requests; location /slow {{ proxy_pass {lab.url}; }}"))
+    serve = start(Serve(nginx.port, "--samples", "1000"))
+    prometheus = start(Prometheus(serve.url, tmp_path))
+    for path, count in (("", 30), ("slow", 8)):
+        Driver(f"{nginx.url}{path}", connections=2, count=count)
+    query = 'sojourn_stage_seconds_bucket{stage="service"}'
+    wait_until(lambda: any(float(one["value"]) > 0.03 for one in prometheus.exemplars(query)), 20)
+    found = prometheus.exemplars(query)
+    logged = {tuple(line.split()[:2]): tuple(map(float, line.split()[2:])) for line in log.read_text().splitlines()}
+    for exemplar in found:
+        labels, value = exemplar["labels"], float(exemplar["value"])
+        ended, seconds = logged[labels["peer"], labels["request"]]
+        assert abs(exemplar["timestamp"] - ended) < 0.02, (exemplar, ended)
+        assert abs(value - seconds) < 0.01 and float(labels["service"]) == pytest.approx(value, rel=0.006)
+        assert {"queue", "receive", "respond"} < set(labels)
+    assert {float(one["value"]) > 0.03 for one in found} == {True, False}
+    assert "# {" not in run(["curl", "-sf", "-H", "Accept: text/plain", serve.url + "/metrics"]).stdout
 
 
 def expressions(port):

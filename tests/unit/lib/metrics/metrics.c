@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sojourn/cleanup.h"
+#include "sojourn/clock.h"
 #include "sojourn/metrics.h"
 #include "support/runs.h"
 
@@ -162,6 +163,36 @@ static void test_openmetrics_names_counters_by_family(void **state)
 	assert_string_equal(open + strlen(open) - 6, "# EOF\n");
 }
 
+/* The newest request of a bucket is its exemplar, also with the longest address that there is. */
+static void test_openmetrics_has_exemplars(void **state)
+{
+	autorun struct run *run = support_observer_run();
+	autometrics struct metrics *metrics = metrics_new(METRICS_COARSE);
+	struct run_newest *newest = run->services[0].newest;
+	autofree char *open = NULL, *plain = NULL;
+	const char *at, *end;
+
+	(void)state;
+	for (uint64_t i = 0; i < 2; i++) {
+		newest[i].ended_ns = (7 + i) * NSEC_PER_SEC;
+		newest[i].sample.known = RUN_SAMPLE_STAGE(STAGE_SERVICE);
+		newest[i].sample.index = UINT32_MAX;
+		newest[i].sample.stage_ns[STAGE_SERVICE] = 123456 + i;
+		newest[i].sample.flow.client_port = UINT16_MAX;
+		memset(newest[i].sample.flow.client, 0x11, sizeof(newest[i].sample.flow.client));
+	}
+	open = text_of(metrics, run, METRICS_OPENMETRICS);
+	plain = text_of(metrics, run, METRICS_PROMETHEUS);
+	assert_null(strstr(plain, " # {"));
+	at = strstr(open, " # {");
+	assert_non_null(at);
+	assert_null(strstr(at + 1, " # {"));
+	end = strchr(at, '}');
+	/* Of each label two quotes, a sign and a comma are not counted. */
+	assert_true(end - at - 4 - 6 * 4 + 1 <= 128);
+	assert_memory_equal(end, "} 0.000123457 8.000000000\n", 26);
+}
+
 /* Unknown values are absent: zero would be a measurement. */
 static void test_unknown_is_absent(void **state)
 {
@@ -314,6 +345,7 @@ int main(void)
 		cmocka_unit_test(test_counts_below_edges_are_exact),
 		cmocka_unit_test(test_counts_never_go_down),
 		cmocka_unit_test(test_openmetrics_names_counters_by_family),
+		cmocka_unit_test(test_openmetrics_has_exemplars),
 		cmocka_unit_test(test_unknown_is_absent),
 		cmocka_unit_test(test_names_are_escaped),
 		cmocka_unit_test(test_foreign_bytes_are_replaced),
