@@ -119,9 +119,14 @@ def path_fixture():
         yield made
 
 
-def read(observer, port):
-    """Return the observer's entry at the end, after the server has seen its clients go."""
+def read(observer, path):
+    """Return the observer's entry at the end, after the server has seen its clients go. On a busy machine that takes a
+    while. A test may have left one, whose connection stays."""
+    port, until = path.lab.port, time.monotonic() + 2
     time.sleep(0.2)
+    while time.monotonic() < until and path.server.exec(["ss", "-Htn", "state", "connected", "exclude", "time-wait",
+                                                         f"sport = :{port}"]).stdout:
+        time.sleep(0.05)
     observer.stop()
     entry = service(observer.summary(), port)
     observer.close()
@@ -191,7 +196,7 @@ def test_shaped_response(path, hook, tmp_path):
     observer = path.observe("--prefer", hook)
     with path.packets() as packets:
         round_trip_ns, requests = path.drive("?size=25000", connections=1, count=60)
-    entry = read(observer, path.lab.port)
+    entry = read(observer, path)
     truth = on_the_wire(packets, truth_of(path.lab, tmp_path / "truth.csv"))
     waited_ns = stage(entry, "transmit_queue")["mean_ns"]
 
@@ -218,7 +223,7 @@ def test_shaped_request(path, hook, tmp_path):
     observer = path.observe("--prefer", hook)
     with path.packets() as packets:
         round_trip_ns, requests = path.drive("", "--body", "x" * 25000, connections=1, count=40)
-    entry = read(observer, path.lab.port)
+    entry = read(observer, path)
     truth = on_the_wire(packets, truth_of(path.lab, tmp_path / "truth.csv"))
     assert requests == entry["transmit_followed"] == 40 and accounted(entry)
     assert close_to(stage(entry, "receive")["mean_ns"], mean(truth, "first_read_end_ns", "last_read_end_ns"))
@@ -246,7 +251,7 @@ def test_delayed_ack(path, hook, tmp_path):
             for _ in range(40):
                 ask(client)
             text = path.server.exec(["ss", "-Htin", "sport", "=", f":{path.lab.port}"]).stdout
-        entry = read(observer, path.lab.port)
+        entry = read(observer, path)
     truth = on_the_wire(packets, truth_of(path.lab, tmp_path / "truth.csv"))
     rtt_ns = float(text.split(" rtt:")[1].split("/")[0]) * MS
     assert entry["transmit_followed"] == 40 and accounted(entry) and all_seen(entry, hook)
@@ -264,7 +269,7 @@ def test_closing_server(path, hook, tmp_path):
     observer = path.observe("--prefer", hook)
     with path.packets() as packets:
         _, requests = path.drive("?size=25000&close=1", "--new-connections", connections=1, count=20)
-    entry = read(observer, path.lab.port)
+    entry = read(observer, path)
     truth = on_the_wire(packets, truth_of(path.lab, tmp_path / "truth.csv"))
     assert requests == entry["transmit_followed"] == 20 and accounted(entry)
     assert all_seen(entry, hook)
@@ -278,7 +283,7 @@ def test_pieces(path, hook):
     path.serve()
     observer = path.observe("--prefer", hook)
     path.drive("?pieces=4&pause=5ms&size=4000", connections=2, count=20)
-    entry = read(observer, path.lab.port)
+    entry = read(observer, path)
     assert entry["transmit_followed"] == 20 and accounted(entry)
     assert stage(entry, "respond")["p50_ns"] >= 14 * MS
     with timing():
@@ -298,7 +303,7 @@ def test_reset_before_it_left(path, hook):
             time.sleep(0.02)  # so that the server's write returns, in a third of the time that its bytes take
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         time.sleep(0.2)
-    entry = read(observer, path.lab.port)
+    entry = read(observer, path)
     assert entry["transmit_followed"] == 5 and accounted(entry)
     assert entry["losses"]["transmit_unseen"] == entry["losses"]["ack_unseen"] == 5
     assert entry["closes"]["reset_by_client"] == 5
@@ -319,7 +324,7 @@ def test_retransmitted(path, hook):
         time.sleep(0.3)
         path.neighbour(right)
         assert client.recv(65536)
-    entry = read(observer, path.lab.port)
+    entry = read(observer, path)
     assert entry["transmit_followed"] == 2 and accounted(entry)
     assert entry["retransmits"] >= 1
     with timing():
@@ -336,7 +341,7 @@ def test_both_see_the_same(path):
     path.serve("--service", "500us")
     observers = [path.observe("--prefer", hook) for hook in (STAMPS, PACKETS)]
     path.drive("?size=20000", connections=2, count=200)
-    stamped, seen = (read(observer, path.lab.port) for observer in observers)
+    stamped, seen = (read(observer, path) for observer in observers)
     for entry in (stamped, seen):
         assert entry["transmit_followed"] == entry["exchanges"] == 200 and accounted(entry)
         with timing():
@@ -356,7 +361,7 @@ def test_large_response(path, hook):
     path.serve()
     observer = path.observe("--prefer", hook)
     round_trip_ns, _ = path.drive("?size=1000000", connections=1, count=10)
-    entry = read(observer, path.lab.port)
+    entry = read(observer, path)
     assert entry["transmit_followed"] == 10 and accounted(entry)
     with by_chance(hook):
         assert entry["losses"]["transmit_unseen"] <= (0 if hook == PACKETS else 5)
@@ -378,7 +383,7 @@ def test_half_close(path, hook):
             client.shutdown(socket.SHUT_WR)
             while client.recv(65536):
                 pass
-    entry = read(observer, path.lab.port)
+    entry = read(observer, path)
     assert entry["exchanges"] == entry["transmit_followed"] == 10 and accounted(entry)
     assert entry["losses"]["transmit_unseen"] == 0
     assert hook == PACKETS or entry["losses"]["ack_unseen"] == 0
@@ -389,7 +394,7 @@ def test_share(path, hook):
     path.serve()
     observer = path.observe("--prefer", hook, transmit="1/16")
     path.drive("", connections=8, count=4000)
-    entry = read(observer, path.lab.port)
+    entry = read(observer, path)
     assert entry["exchanges"] == 4000 and accounted(entry)
     assert abs(entry["transmit_followed"] - 250) < 6 * 15.3
 
@@ -401,7 +406,7 @@ def test_existing_connection(path, hook):
         observer = path.observe("--prefer", hook)
         for _ in range(3):
             ask(client)
-    entry = read(observer, path.lab.port)
+    entry = read(observer, path)
     assert entry["transmit_followed"] == 3 and accounted(entry)
     assert entry["losses"]["transmit_unseen"] == 0
 
@@ -414,7 +419,7 @@ def test_nothing_is_left_in_the_cgroup(path):
     path.drive("", connections=1, count=10)
     attached = run(["bpftool", "cgroup", "show", path.cgroup.path]).stdout
     assert "transmit_stamps" in attached
-    entry = read(observer, path.lab.port)
+    entry = read(observer, path)
     assert stage(entry, "transmit_queue")["source"] == STAMPS
     assert not run(["bpftool", "cgroup", "show", path.cgroup.path]).stdout.strip()
 
