@@ -516,6 +516,16 @@ const char *run_host_of(const struct run *run, const struct run_service *service
 /* Return whether both are on one host, and there in one pod or container, or in none. */
 bool run_same_instance(const struct run_service *a, const struct run_service *b);
 
+/* Return the upstream of @front that @row is of; NULL: it is not observed. */
+const struct run_service *run_upstream_service(const struct run *run,
+					       const struct run_service *front,
+					       const struct run_upstream *row);
+/*
+ * Return how many calls got no answer, although the front's requests got one. After a timeout the wait for the call is
+ * in the front's service, but in no exchange of the upstream. Requests that wait on both sides are in neither.
+ */
+uint64_t run_upstream_given_up(const struct run_service *front, const struct run_service *upstream);
+
 /* Return how many events the programs did not see, because they were running already. @cost may be NULL. */
 uint64_t run_cost_misses(const struct run_cost *cost);
 /* Return the process that is nearest to its limit of descriptors; NULL: none is known. */

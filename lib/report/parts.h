@@ -99,6 +99,7 @@ void report_listeners(const struct page *page, const struct run_service *service
 #define REPORT_UPSTREAMS 8U
 
 struct report_upstream {
+	const struct run_upstream *row;
 	const struct run_service *service;
 	char name[SHORT_TEXT];
 	char on[72];	   /* " on web-2"; "": on the front's host */

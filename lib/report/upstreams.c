@@ -20,51 +20,12 @@
 /* The documents' clocks and periods are compared to within this. */
 #define PERIODS_NS (10 * NSEC_PER_MSEC)
 
-static bool is_of(const struct run_service *service, const struct run_service *front,
-		  const struct run_upstream *row)
-{
-	return service != front && service->port == row->port &&
-	       text_same(service->host, row->host ? row->host : front->host) &&
-	       service->netns == (row->host ? row->netns : front->netns) &&
-	       !strcmp(service->protocol, front->protocol);
-}
-
-static const struct run_service *find_upstream(const struct run *run,
-					       const struct run_service *front,
-					       const struct run_upstream *row)
-{
-	for (size_t i = 0; i < run->service_count; i++) {
-		const struct run_service *service = &run->services[i];
-
-		if (is_of(service, front, row))
-			return service;
-	}
-	return NULL;
-}
-
 static bool all_timed(const struct run_service *service)
 {
 	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
 
 	return (double)service->exchanges - (double)timed <=
 	       NEGLIGIBLE * (double)service->exchanges;
-}
-
-static uint64_t without_answer(const struct run_service *service)
-{
-	return service->losses[RUN_LOSS_UNANSWERED] + service->open.read.value +
-	       service->open.unread.value;
-}
-
-/*
- * Return how many calls got no answer, although the front's requests got one. After a timeout the wait for the call is
- * in the front's service, but in no exchange of the upstream. Requests that wait on both sides are in neither.
- */
-static uint64_t given_up(const struct run_service *front, const struct run_service *upstream)
-{
-	uint64_t calls = without_answer(upstream), requests = without_answer(front);
-
-	return calls > requests ? calls - requests : 0;
 }
 
 /*
@@ -97,7 +58,7 @@ static void write_unknown(const struct run_service *front, const struct run_upst
 			  struct report_upstream *upstream)
 {
 	const struct run_service *service = upstream->service;
-	uint64_t all = row->connections + row->others, silent = given_up(front, service);
+	uint64_t all = row->connections + row->others, silent = run_upstream_given_up(front, service);
 	char count[SHORT_TEXT], total[SHORT_TEXT], *text = upstream->unknown;
 	size_t size = sizeof(upstream->unknown);
 
@@ -152,9 +113,10 @@ static size_t judge_all(const struct run *run, const struct run_service *front,
 		struct report_upstream *upstream = &ret_upstreams[count];
 
 		*upstream = (struct report_upstream){
-			.service = find_upstream(run, front, &front->upstreams[i])};
+			.row = &front->upstreams[i],
+			.service = run_upstream_service(run, front, &front->upstreams[i])};
 		if (!upstream->service ||
-		    (!upstream->service->exchanges && !given_up(front, upstream->service)))
+		    (!upstream->service->exchanges && !run_upstream_given_up(front, upstream->service)))
 			continue;
 		judge(front, &front->upstreams[i], upstream);
 		count++;

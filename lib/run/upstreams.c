@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+/* A service and its upstreams, for lib/join and lib/report. */
+#include <string.h>
+
+#include "sojourn/run.h"
+#include "sojourn/text.h"
+
+static bool is_of(const struct run_service *service, const struct run_service *front,
+		  const struct run_upstream *row)
+{
+	return service != front && service->port == row->port &&
+	       text_same(service->host, row->host ? row->host : front->host) &&
+	       service->netns == (row->host ? row->netns : front->netns) &&
+	       !strcmp(service->protocol, front->protocol);
+}
+
+const struct run_service *run_upstream_service(const struct run *run,
+					       const struct run_service *front,
+					       const struct run_upstream *row)
+{
+	for (size_t i = 0; i < run->service_count; i++)
+		if (is_of(&run->services[i], front, row))
+			return &run->services[i];
+	return NULL;
+}
+
+static uint64_t without_answer(const struct run_service *service)
+{
+	return service->losses[RUN_LOSS_UNANSWERED] + service->open.read.value +
+	       service->open.unread.value;
+}
+
+uint64_t run_upstream_given_up(const struct run_service *front, const struct run_service *upstream)
+{
+	uint64_t calls = without_answer(upstream), requests = without_answer(front);
+
+	return calls > requests ? calls - requests : 0;
+}
