@@ -32,6 +32,7 @@
 #include "sojourn/address.h"
 #include "sojourn/cli.h"
 #include "sojourn/clock.h"
+#include "sojourn/join.h"
 #include "sojourn/log.h"
 #include "sojourn/report.h"
 
@@ -691,6 +692,9 @@ static int finish(struct observation *o)
 		log_errno(r, "cannot read the result");
 		return EXIT_FAILURE;
 	}
+	r = join_run(run, 0);
+	if (r < 0)
+		log_errno(r, "cannot lay calls into requests");
 	r = outputs_document(&o->outputs, run);
 	if (r < 0)
 		log_errno(r, "cannot write '%s'", options->json);

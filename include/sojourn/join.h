@@ -15,8 +15,8 @@
 #define JOIN_SLOWEST_MAX 10000
 
 /*
- * Fill run->joined of a document with both sides, with the @slowest slowest exchanges. If nothing
- * could be joined, its reason says why. An already joined document without samples only loses
+ * Fill run->joined of a document with both sides, with the @slowest slowest exchanges, and what single requests waited
+ * for upstreams, of any document. If nothing could be joined, its reason says why. An already joined document without samples only loses
  * exchanges beyond @slowest. -ENOMEM.
  */
 int join_run(struct run *run, size_t slowest);

@@ -164,6 +164,27 @@ struct run_listener {
 	struct run_number drops;
 };
 
+/* The wait for an upstream within the service of some requests, from the exchanges that can only be theirs. */
+struct run_nested_sum {
+	uint64_t from_ns; /* of requests whose service took at least this */
+	uint64_t count;
+	uint64_t service_ns;
+	uint64_t least_ns; /* of it: calls that lie in no other request */
+	uint64_t most_ns;  /* of it: all calls that lie in the request, as if all were its own */
+};
+
+/* How the exchanges of an upstream lie within single requests: lib/join/nest.c. */
+struct run_nested {
+	char *reason; /* why this is not known; NULL: it is */
+	uint64_t paired;
+	uint64_t ambiguous; /* requests whose part is not known to 1 % of their service */
+	uint64_t alone;	    /* requests without a call */
+	uint64_t outside;   /* calls that lie in no request */
+	/* Of paired requests: the wait, and the rest of their service. */
+	struct histogram upstream, rest;
+	struct run_nested_sum all, slowest;
+};
+
 /* An observed service to which the service's processes connect. */
 struct run_upstream {
 	char *host;	/* of the upstream; NULL: in the same network namespace */
@@ -174,6 +195,7 @@ struct run_upstream {
 	uint64_t others;      /* connections that the upstream had besides */
 	/* Port of another service with requests that the same processes serve; not known: none. */
 	struct run_number serves_too;
+	struct run_nested *nested; /* NULL: there were no samples of both */
 };
 
 /* Requests in flight at the period's end, and closing connections. */

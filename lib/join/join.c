@@ -286,6 +286,8 @@ int join_run(struct run *run, size_t slowest)
 	CLEANUP(cleanup_run_joined_free) struct run_joined *joined = NULL;
 	int err = join_pair_hosts(run);
 
+	if (!err)
+		err = join_nest(run);
 	if (err)
 		return err;
 	if (!run->driver || !run->service_count)

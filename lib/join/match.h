@@ -42,5 +42,7 @@ void join_check_clocks(const struct run *run, struct join_match *match);
  * processes call. Their rows are appended to the front's, whose @called then has none of them. 0 or -ENOMEM.
  */
 int join_pair_hosts(struct run *run);
+/* nest.c: lay the exchanges of upstreams into those of their fronts, where both have samples. 0 or -ENOMEM. */
+int join_nest(struct run *run);
 
 #endif

@@ -58,7 +58,8 @@ static void write_unknown(const struct run_service *front, const struct run_upst
 			  struct report_upstream *upstream)
 {
 	const struct run_service *service = upstream->service;
-	uint64_t all = row->connections + row->others, silent = run_upstream_given_up(front, service);
+	uint64_t all = row->connections + row->others,
+		 silent = run_upstream_given_up(front, service);
 	char count[SHORT_TEXT], total[SHORT_TEXT], *text = upstream->unknown;
 	size_t size = sizeof(upstream->unknown);
 
@@ -115,8 +116,8 @@ static size_t judge_all(const struct run *run, const struct run_service *front,
 		*upstream = (struct report_upstream){
 			.row = &front->upstreams[i],
 			.service = run_upstream_service(run, front, &front->upstreams[i])};
-		if (!upstream->service ||
-		    (!upstream->service->exchanges && !run_upstream_given_up(front, upstream->service)))
+		if (!upstream->service || (!upstream->service->exchanges &&
+					   !run_upstream_given_up(front, upstream->service)))
 			continue;
 		judge(front, &front->upstreams[i], upstream);
 		count++;
@@ -177,6 +178,30 @@ static void print_rest(FILE *file, const struct run_service *front,
 				page_time((double)upstreams[i].service->min_rtt_ns.value, least));
 }
 
+/* Print the wait of the slowest requests, which is not known better than to the calls within them. */
+static void print_slowest(FILE *file, const struct report_upstream *upstream)
+{
+	const struct run_nested *nested = upstream->row->nested;
+	const struct run_nested_sum *slowest = &nested->slowest;
+	char count[SHORT_TEXT], from[SHORT_TEXT], least[SHORT_TEXT], most[SHORT_TEXT];
+	double part = slowest->service_ns ? 100.0 / (double)slowest->service_ns : 0;
+
+	if (nested->reason) {
+		fprintf(file, ". How long the slowest ones wait for %s is not known: %s",
+			upstream->name, nested->reason);
+		return;
+	}
+	page_share(part * (double)slowest->least_ns, least);
+	page_share(part * (double)slowest->most_ns, most);
+	fprintf(file, ". Of its slowest 1 %% (%s from %s on) ", page_count(slowest->count, count),
+		page_time((double)slowest->from_ns, from));
+	if (!strcmp(least, most))
+		fprintf(file, "%s was the wait for %s", most, upstream->name);
+	else
+		fprintf(file, "%s to %s was the wait for %s: other requests were in flight", least,
+			most, upstream->name);
+}
+
 /* Print all upstreams, @count of them, those that take most first. */
 static void print_upstreams(FILE *file, const struct run_service *front,
 			    struct report_upstream *upstreams, size_t count)
@@ -204,6 +229,9 @@ static void print_upstreams(FILE *file, const struct run_service *front,
 		print_rest(file, front, upstreams, count, own_ns);
 	else if (known == count && sum > EXCESS)
 		fputs(". Together these are more than its service, so some calls overlap", file);
+	for (size_t i = 0; i < count; i++)
+		if (!*upstreams[i].unknown && upstreams[i].row->nested)
+			print_slowest(file, &upstreams[i]);
 	for (size_t i = 0; i < count; i++)
 		if (*upstreams[i].unknown)
 			fprintf(file,

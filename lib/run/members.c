@@ -224,6 +224,28 @@ static const struct run_member call_table[] = {
 };
 static const struct run_members call_members = MEMBERS(struct run_call, call);
 
+static const struct run_member nested_sum_table[] = {
+	{MEMBER(struct run_nested_sum, U64, from_ns)},
+	{MEMBER(struct run_nested_sum, U64, count)},
+	{MEMBER(struct run_nested_sum, U64, service_ns)},
+	{MEMBER(struct run_nested_sum, U64, least_ns)},
+	{MEMBER(struct run_nested_sum, U64, most_ns)},
+};
+static const struct run_members nested_sum_members = MEMBERS(struct run_nested_sum, nested_sum);
+
+static const struct run_member nested_table[] = {
+	STRING(struct run_nested, reason),
+	{MEMBER(struct run_nested, U64, paired)},
+	{MEMBER(struct run_nested, U64, ambiguous)},
+	{MEMBER(struct run_nested, U64, alone)},
+	{MEMBER(struct run_nested, U64, outside)},
+	{MEMBER(struct run_nested, HISTOGRAM, upstream)},
+	{MEMBER(struct run_nested, HISTOGRAM, rest)},
+	{MEMBER(struct run_nested, OBJECT, all), .members = &nested_sum_members},
+	{MEMBER(struct run_nested, OBJECT, slowest), .members = &nested_sum_members},
+};
+static const struct run_members nested_members = MEMBERS(struct run_nested, nested);
+
 static const struct run_member upstream_table[] = {
 	{MEMBER(struct run_upstream, STRING, host), .sparse = true, .optional = true},
 	{MEMBER(struct run_upstream, STRING, reason), .sparse = true, .optional = true},
@@ -232,6 +254,7 @@ static const struct run_member upstream_table[] = {
 	{MEMBER(struct run_upstream, U64, connections)},
 	{MEMBER(struct run_upstream, U64, others)},
 	NUMBER(struct run_upstream, serves_too),
+	{MEMBER(struct run_upstream, POINTER, nested), .members = &nested_members, .sparse = true},
 };
 static const struct run_members upstream_members = MEMBERS(struct run_upstream, upstream);
 

@@ -81,6 +81,29 @@ static void fill_listeners(struct run_service *service, struct sequence *sequenc
 	}
 }
 
+static struct run_nested_sum nested_sum(struct sequence *sequence)
+{
+	struct run_nested_sum sum = {.from_ns = next(sequence), .count = next(sequence)};
+
+	sum.service_ns = next(sequence);
+	sum.least_ns = next(sequence);
+	sum.most_ns = next(sequence);
+	return sum;
+}
+
+static void fill_nested(struct run_nested *nested, struct sequence *sequence)
+{
+	nested->reason = text("the two hosts have no common clock");
+	nested->paired = next(sequence);
+	nested->ambiguous = next(sequence);
+	nested->alone = next(sequence);
+	nested->outside = next(sequence);
+	set_histogram(&nested->upstream, sequence);
+	set_histogram(&nested->rest, sequence);
+	nested->all = nested_sum(sequence);
+	nested->slowest = nested_sum(sequence);
+}
+
 static void fill_upstreams(struct run_service *service, struct sequence *sequence)
 {
 	struct run_upstream *upstream =
@@ -94,6 +117,8 @@ static void fill_upstreams(struct run_service *service, struct sequence *sequenc
 	upstream->connections = next(sequence);
 	upstream->others = next(sequence);
 	set_number(&upstream->serves_too, sequence);
+	upstream->nested = need(calloc(1, sizeof(*upstream->nested)));
+	fill_nested(upstream->nested, sequence);
 	called = need(ARRAY_APPEND(service->called, service->called_count));
 	strcpy(called->towards, "[2001:db8::5]:9000");
 	called->connections = next(sequence);

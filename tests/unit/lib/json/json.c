@@ -103,7 +103,11 @@ static void compare_services(const struct run_service *a, const struct run_servi
 		assert_same_text(a->upstreams[i].host, b->upstreams[i].host);
 		assert_same_text(a->upstreams[i].reason, b->upstreams[i].reason);
 		ASSERT_SAME(struct run_upstream, &a->upstreams[i], &b->upstreams[i],
-			    left_.host = right_.host = left_.reason = right_.reason = NULL);
+			    left_.host = right_.host = left_.reason = right_.reason = NULL,
+			    left_.nested = right_.nested = NULL);
+		assert_same_text(a->upstreams[i].nested->reason, b->upstreams[i].nested->reason);
+		ASSERT_SAME(struct run_nested, a->upstreams[i].nested, b->upstreams[i].nested,
+			    left_.reason = right_.reason = NULL);
 	}
 	assert_int_equal(a->called_count, b->called_count);
 	if (a->called_count)

@@ -197,6 +197,16 @@ static void waits_for_upstreams(void **state)
 		    "2.00 ms are its own and the network's");
 	assert_said(several, "(port 9000) for at most 80 % of its service: 2.00 calls of 4.00 ms");
 	assert_said(parallel, "not known: the calls take longer than the whole service");
+	row->nested = calloc(1, sizeof(*row->nested));
+	assert_non_null(row->nested);
+	row->nested->slowest = (struct run_nested_sum){50 * NSEC_PER_MSEC, 12, NSEC_PER_SEC,
+						       830 * NSEC_PER_MSEC, 870 * NSEC_PER_MSEC};
+	assert_said(exact, "network's. Of its slowest 1 % (12 from 50.0 ms on) 83 % to 87 % was "
+			   "the wait for ");
+	row->nested->slowest.least_ns = row->nested->slowest.most_ns;
+	assert_said(exact, "(12 from 50.0 ms on) 87 % was the wait for ");
+	row->nested->reason = strdup("the two hosts have no common clock");
+	assert_said(exact, "is not known: the two hosts have no common clock");
 	exact->services[0].calls = strdup("10.0.0.2:9000");
 	assert_said(exact, "2.00 ms are its own, the network's, or of calls that are not observed");
 	free(TAKE_PTR(exact->services[0].calls));
