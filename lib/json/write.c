@@ -301,6 +301,12 @@ static int print_member(const struct run_member *member, const void *field, FILE
 
 static bool is_empty(const struct run_member *member, const void *field)
 {
+	const struct run_members *inner = member->kind == RUN_KIND_OBJECT ? member->members : NULL;
+
+	for (size_t i = 0; inner && i < inner->count; i++)
+		if (inner->list[i].kind == RUN_KIND_U64 &&
+		    *(const uint64_t *)((const char *)field + inner->list[i].offset))
+			return false;
 	return member->kind == RUN_KIND_TEXT ? !*(const char *)field : !*(void *const *)field;
 }
 

@@ -60,7 +60,7 @@ struct run_member {
 	bool counts;   /* grows between readings: a period is a difference, periods are summed */
 	bool lasting;  /* NUMBER: known in all readings or in none */
 	bool optional; /* may be absent or null, read as zero, NULL, empty or not known */
-	/* TEXT, POINTER, LIST, U64, OBJECT by its first member: optional, not written if empty */
+	/* TEXT, POINTER, LIST, U64, OBJECT by its counts and its first member: optional, not written if empty */
 	bool sparse;
 	size_t offset;
 	size_t size; /* TEXT: capacity; kinds with names: their number */
