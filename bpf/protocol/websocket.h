@@ -37,6 +37,9 @@ enum websocket_stage {
 #define WEBSOCKET_CONTROL_MOST 125
 #define WEBSOCKET_LENGTH_16    126
 #define WEBSOCKET_LENGTH_64    127
+#define WEBSOCKET_WIDE_16      2 /* bytes of the length after these */
+#define WEBSOCKET_WIDE_64      8
+#define WEBSOCKET_MOST_16      65535
 #define WEBSOCKET_MASK_BYTES   4
 #define WEBSOCKET_LENGTH_FIRST (1ULL << 63) /* must not be set (5.2) */
 
@@ -46,11 +49,13 @@ struct websocket_side {
 	__u64 length; /* of the payload, as far as its bytes have come */
 	__u64 bytes;  /* payload of the message under way, or of the latest one */
 	__u8 stage;
-	__u8 first; /* byte of the frame */
-	__u8 wants; /* further bytes of the length */
-	__u8 open;  /* the message goes on in another frame */
-	__u8 masks; /* 1: the sender is a client: it masks all frames, and a server none (5.1) */
-	__u8 pad[7];
+	__u8 first;  /* byte of the frame */
+	__u8 wants;  /* further bytes of the length */
+	__u8 open;   /* the message goes on in another frame */
+	__u8 masks;  /* 1: the sender is a client: it masks all frames, and a server none (5.1) */
+	__u8 wide;   /* bytes of the length, but for those of the shortest form */
+	__u8 sought; /* it is not certain that these are frames: lengths have to be minimal (5.2) */
+	__u8 pad[5];
 };
 
 #define WEBSOCKET_INLINE static inline __attribute__((always_inline))
@@ -64,9 +69,17 @@ WEBSOCKET_INLINE int websocket_frame_over(struct websocket_side *s)
 	return s->open ? 0 : WEBSOCKET_MESSAGE;
 }
 
+/* Return whether the length needs its form. Where frames are sought, one of 4 GiB is none. */
+WEBSOCKET_INLINE int websocket_is_minimal(const struct websocket_side *s)
+{
+	if (s->wide == WEBSOCKET_WIDE_64)
+		return s->length > WEBSOCKET_MOST_16 && !(s->length >> 32);
+	return !s->wide || s->length >= WEBSOCKET_LENGTH_16;
+}
+
 WEBSOCKET_INLINE int websocket_header_over(struct websocket_side *s)
 {
-	if (s->length & WEBSOCKET_LENGTH_FIRST)
+	if (s->length & WEBSOCKET_LENGTH_FIRST || (s->sought && !websocket_is_minimal(s)))
 		return WEBSOCKET_WRONG;
 	if (!(s->first & WEBSOCKET_IS_CONTROL))
 		s->bytes = (s->open ? s->bytes : 0) + s->length;
@@ -105,10 +118,12 @@ WEBSOCKET_INLINE int websocket_second(struct websocket_side *s, __u8 byte)
 	if (s->first & WEBSOCKET_IS_CONTROL && length > WEBSOCKET_CONTROL_MOST)
 		return WEBSOCKET_WRONG;
 	s->length = length;
+	s->wide = 0;
 	if (length < WEBSOCKET_LENGTH_16)
 		return websocket_header_over(s);
 	s->length = 0;
-	s->wants = length == WEBSOCKET_LENGTH_64 ? 8 : 2;
+	s->wide = length == WEBSOCKET_LENGTH_64 ? WEBSOCKET_WIDE_64 : WEBSOCKET_WIDE_16;
+	s->wants = s->wide;
 	s->stage = WEBSOCKET_LENGTH;
 	return 0;
 }

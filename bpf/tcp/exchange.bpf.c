@@ -31,6 +31,7 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 #include "commands.h"
 #include "exchange.h"
 #include "listener.h"
+#include "older_pushes.h"
 #include "pipeline.h"
 #include "pushes.h"
 
@@ -165,8 +166,10 @@ int BPF_PROG(exchange_recv_http, struct sock *sk, int ret, int flags)
 		route_follow(sk, c, ret, flags);
 	if (config.http)
 		pipeline_follow(sk, c, ret, flags, last_read_ns);
-	if (config.http)
+	if (config.http) {
 		pushes_read(sk, c, ret, flags);
+		older_pushes_read(sk, c, ret, flags);
+	}
 	return 0;
 }
 
@@ -177,7 +180,7 @@ int BPF_PROG(exchange_send_http, struct sock *sk, int ret, int flags)
 	__u32 phase, suspicion;
 
 	if (!c || (config.http && (http2_write(sk, c, ret) || pushes_write(sk, c, ret))) ||
-	    commands_write(sk, c, ret))
+	    commands_write(sk, c, ret) || (config.http && older_pushes_write(sk, c, ctx[1])))
 		return 0;
 	phase = c->phase;
 	exchange_write(sk, c, ret, config.http);

@@ -19,8 +19,9 @@ enum push_kind {
 	PUSH_HEAD, /* of the response, which shows what follows */
 	PUSH_WEBSOCKET,
 	PUSH_EVENTS,
-	PUSH_OVER, /* the response has ended */
-	PUSH_LOST, /* bytes were not seen, or not understood */
+	PUSH_OVER,   /* the response has ended */
+	PUSH_LOST,   /* bytes were not seen, or not understood */
+	PUSH_SOUGHT, /* perhaps frames of WebSocket on an older connection (older_pushes.h) */
 };
 
 /* The start of a write that answers a request. */
@@ -28,6 +29,12 @@ enum push_suspicion {
 	PUSH_UNSUSPECTED,
 	PUSH_SUSPECTED, /* such a response, or perhaps one */
 	PUSH_CUT_SHORT, /* no response of HTTP/1 */
+};
+
+struct push_sums {
+	__u64 messages; /* or events */
+	__u64 payload;
+	__u64 control;
 };
 
 /* One direction. Both may be under way at once, in two threads. */
@@ -40,10 +47,8 @@ struct push_side {
 	__u32 end;	    /* the sequence number after the last byte that was followed */
 	__u8 chunk[PUSH_CHUNK];
 	struct websocket_side frames;
-	/* Of the current read or write. */
-	__u64 messages; /* or events */
-	__u64 payload;
-	__u64 control;
+	struct push_sums sums; /* of the current read or write */
+	struct push_sums held; /* of earlier ones, while PUSH_SOUGHT */
 };
 
 struct push_conn {
@@ -53,7 +58,9 @@ struct push_conn {
 	__u32 service;
 	__u8 kind;   /* enum push_kind */
 	__u8 missed; /* of WebSocket: bytes were read with the request that may be frames */
-	__u8 pad[6];
+	__u16 tries; /* how often the client's bytes were not what they seemed */
+	__u32 older; /* enum older_told (older_pushes.bpf.c) */
+	__u32 pad;
 };
 
 struct push_conns_map {
@@ -62,6 +69,13 @@ struct push_conns_map {
 	__type(key, int);
 	__type(value, struct push_conn);
 };
+
+static __always_inline int push_has_frames(const struct push_conn *p)
+{
+	__u8 kind = *(const volatile __u8 *)&p->kind;
+
+	return kind == PUSH_WEBSOCKET || kind == PUSH_SOUGHT;
+}
 
 extern struct push_conns_map push_conns SEC(".maps");
 

@@ -3,6 +3,7 @@
 #include "bytes.h"
 #include "clear_pushes.h"
 #include "push.h"
+#include "pushed.h"
 #include "slot.h"
 #include "state.h"
 
@@ -25,20 +26,6 @@ struct push_call {
 	__u64 skip; /* bytes before the head */
 	__u64 over; /* enum push_kind: what the connection has become; 0: nothing else */
 };
-
-/* Always atomic: reads and writes of one connection may be in two threads. */
-static __always_inline void pushed(struct service_statuses *all, enum pushed what, __u64 n)
-{
-	if (n)
-		__sync_fetch_and_add(&all->pushed[what], n);
-}
-
-static __always_inline struct service_statuses *pushed_of(const struct push_conn *p)
-{
-	__u32 index = copy_of(p->service);
-
-	return slot_of(p->service) ? bpf_map_lookup_elem(&statuses, &index) : NULL;
-}
 
 /* ---- is it one? ---- */
 
@@ -206,7 +193,7 @@ static __always_inline void side_begin(struct push_side *s, __u32 count, __u32 e
 	s->rest = count;
 	s->have = s->at = 0;
 	s->end = end;
-	s->messages = s->payload = s->control = 0;
+	s->sums = (struct push_sums){};
 	if (s->text)
 		s->bytes = (struct bytes){.at = s->text, .left = count};
 	else
@@ -284,11 +271,11 @@ static __always_inline void frames_said(struct push_call *call, int said)
 	struct push_side *s = call->side;
 
 	if (said & WEBSOCKET_MESSAGE) {
-		s->messages++;
-		s->payload += s->frames.bytes;
+		s->sums.messages++;
+		s->sums.payload += s->frames.bytes;
 	}
 	if (said & WEBSOCKET_CONTROL)
-		s->control++;
+		s->sums.control++;
 	if (said & WEBSOCKET_WRONG)
 		call->over = PUSH_LOST;
 }
@@ -327,18 +314,6 @@ static __always_inline void frames_unseen(struct push_call *call, __u32 count)
 		frames_said(call, websocket_pass(frames, count));
 }
 
-static __always_inline void frames_count(const struct push_conn *p, const struct push_side *s,
-					 __u32 direction)
-{
-	struct service_statuses *all = pushed_of(p);
-
-	if (!all)
-		return;
-	pushed(all, PUSHED_MESSAGES_IN + direction, s->messages);
-	pushed(all, PUSHED_BYTES_IN + direction, s->payload);
-	pushed(all, PUSHED_CONTROL_IN + direction, s->control);
-}
-
 /* The connection, or the response, has become another thing within a call; 0: it has not. */
 static __always_inline void push_becomes(struct push_conn *p, __u64 over)
 {
@@ -352,6 +327,20 @@ static __always_inline void push_becomes(struct push_conn *p, __u64 over)
 	if (all)
 		pushed(all, kind == PUSH_WEBSOCKET ? PUSHED_WEBSOCKETS_LOST : PUSHED_STREAMS_LOST,
 		       1);
+}
+
+/*
+ * A call in one direction is over. Return enum push_kind. PUSH_SOUGHT: what it has moved is not counted yet. PUSH_LOST and
+ * p->kind is PUSH_SOUGHT: these are no frames.
+ */
+static __always_inline int frames_told(struct push_conn *p, const struct push_side *s,
+				       __u32 direction, __u64 over)
+{
+	if (PLAIN(&p->kind) == PUSH_SOUGHT)
+		return over ? PUSH_LOST : PUSH_SOUGHT;
+	pushed_frames(p, &s->sums, direction);
+	push_becomes(p, over);
+	return p->kind;
 }
 
 __noinline int pushes_in(struct push_conn *p, __u32 count, __u32 end)
@@ -371,9 +360,7 @@ __noinline int pushes_in(struct push_conn *p, __u32 count, __u32 end)
 	if (!side_all_seen(&p->in))
 		call.over = PUSH_LOST;
 	__builtin_memset(p->in.chunk, 0, sizeof(p->in.chunk)); /* no text is kept */
-	frames_count(p, &p->in, 0);
-	push_becomes(p, call.over);
-	return p->kind;
+	return frames_told(p, &p->in, 0, call.over);
 }
 
 /* ---- the head, and events ---- */
@@ -415,7 +402,7 @@ static __always_inline bool events_passes(struct push_conn *p)
 		return false;
 	s->at = at + 8;
 	p->head.skip -= 8;
-	s->payload += 8;
+	s->sums.payload += 8;
 	return true;
 }
 
@@ -442,8 +429,8 @@ static __always_inline long body_next(struct push_call *call)
 		if (events_passes(p))
 			return 0;
 		head->skip--;
-		p->out.payload++;
-		p->out.messages += events_byte(&p->events, side_byte(&p->out));
+		p->out.sums.payload++;
+		p->out.sums.messages += events_byte(&p->events, side_byte(&p->out));
 		return 0;
 	}
 	said = push_hears(p);
@@ -466,7 +453,7 @@ static long out_step(__u32 i, struct push_call *call)
 		call->skip -= passed;
 		return none;
 	}
-	return call->p->kind == PUSH_WEBSOCKET ? frames_next(call) : body_next(call);
+	return push_has_frames(call->p) ? frames_next(call) : body_next(call);
 }
 
 static __always_inline void out_walk(struct push_conn *p, struct push_call *call)
@@ -477,19 +464,23 @@ static __always_inline void out_walk(struct push_conn *p, struct push_call *call
 	__builtin_memset(p->out.chunk, 0, sizeof(p->out.chunk)); /* no text is kept */
 }
 
-static __always_inline void out_count(struct push_conn *p)
+static __always_inline void events_count(const struct push_conn *p)
 {
-	struct service_statuses *all;
+	struct service_statuses *all = pushed_of(p);
 
-	if (p->kind == PUSH_WEBSOCKET) {
-		frames_count(p, &p->out, 1);
-		return;
-	}
-	all = pushed_of(p);
 	if (!all)
 		return;
-	pushed(all, PUSHED_EVENTS, p->out.messages);
-	pushed(all, PUSHED_EVENT_BYTES, p->out.payload);
+	pushed(all, PUSHED_EVENTS, p->out.sums.messages);
+	pushed(all, PUSHED_EVENT_BYTES, p->out.sums.payload);
+}
+
+static __always_inline int out_told(struct push_conn *p, __u64 over)
+{
+	if (push_has_frames(p))
+		return frames_told(p, &p->out, 1, over);
+	events_count(p);
+	push_becomes(p, over);
+	return p->kind;
 }
 
 __noinline int pushes_begin(struct push_conn *p, __u32 count, __u32 skip, __u32 end)
@@ -512,11 +503,9 @@ __noinline int pushes_begin(struct push_conn *p, __u32 count, __u32 skip, __u32 
 	all = pushed_of(p);
 	if (all)
 		pushed(all, p->kind == PUSH_WEBSOCKET ? PUSHED_WEBSOCKETS : PUSHED_STREAMS, 1);
-	out_count(p);
 	if (p->kind == PUSH_WEBSOCKET && p->missed)
 		call.over = PUSH_LOST;
-	push_becomes(p, call.over);
-	return p->kind;
+	return out_told(p, call.over);
 }
 
 __noinline int pushes_lose(struct push_conn *p)
@@ -531,18 +520,16 @@ __noinline int pushes_out(struct push_conn *p, __u32 count, __u32 end)
 	struct push_call call = {.p = p};
 	__u32 unseen;
 
-	if (!p || (p->kind != PUSH_WEBSOCKET && p->kind != PUSH_EVENTS))
+	if (!p || (!push_has_frames(p) && p->kind != PUSH_EVENTS))
 		return PUSH_NONE;
 	call.side = &p->out;
 	unseen = end - count - p->out.end;
 	side_begin(&p->out, count, end);
-	if (unseen && p->kind == PUSH_WEBSOCKET)
+	if (unseen && push_has_frames(p))
 		frames_unseen(&call, unseen);
 	else if (unseen)
 		call.over = PUSH_LOST;
 	if (!call.over)
 		out_walk(p, &call);
-	out_count(p);
-	push_becomes(p, call.over);
-	return p->kind;
+	return out_told(p, call.over);
 }

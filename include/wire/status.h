@@ -36,9 +36,11 @@ enum grpc_kind {
 
 /* Counts of WebSocket and of server-sent events. Of two the first one is of the client's direction. */
 enum pushed {
-	PUSHED_WEBSOCKETS,	/* connections */
-	PUSHED_WEBSOCKETS_LOST, /* of these: bytes not seen or not understood */
-	PUSHED_MESSAGES_IN,	/* whole ones */
+	PUSHED_WEBSOCKETS,	 /* connections */
+	PUSHED_WEBSOCKETS_LOST,	 /* of these: bytes not seen or not understood */
+	PUSHED_WEBSOCKETS_OLDER, /* connections older than the observation that seem to be such */
+	PUSHED_WEBSOCKETS_PICKED_UP, /* of these: proved, and in WEBSOCKETS */
+	PUSHED_MESSAGES_IN,	     /* whole ones */
 	PUSHED_MESSAGES_OUT,
 	PUSHED_BYTES_IN, /* payload of these */
 	PUSHED_BYTES_OUT,

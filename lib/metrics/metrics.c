@@ -198,6 +198,8 @@ GETTER(pipelines_given_up, service->pipelines_given_up)
 #define ANY(n) ((struct run_number){.known = (n), .value = (n)})
 GETTER(websocket_connections, ANY(service->websocket.connections))
 GETTER(websocket_given_up, ANY(service->websocket.given_up))
+GETTER(websocket_older, ANY(service->websocket.older))
+GETTER(websocket_picked_up, ANY(service->websocket.picked_up))
 GETTER(events, ANY(service->events.count))
 GETTER(http2_connections, service->http2.connections)
 GETTER(http2_streams, service->http2.streams)
@@ -249,6 +251,8 @@ static const struct metric service_metrics[] = {
 	{{"sojourn_pipelined_connections", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 whose pipelined requests are exchanges of their own (--http)."}, get_pipelined},
 	{{"sojourn_websocket_connections", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 that have become WebSocket's (--http)."}, get_websocket_connections},
 	{{"sojourn_websocket_given_up", METRICS_COUNTER, METRICS_ONE, "Of these: those whose messages are not counted any more."}, get_websocket_given_up},
+	{{"sojourn_websocket_older_connections", METRICS_COUNTER, METRICS_ONE, "Connections older than the observer that seem to be WebSocket's (--http)."}, get_websocket_older},
+	{{"sojourn_websocket_picked_up_connections", METRICS_COUNTER, METRICS_ONE, "Of these: those whose frames have proved it, and whose messages are counted."}, get_websocket_picked_up},
 	{{"sojourn_events", METRICS_COUNTER, METRICS_ONE, "Server-sent events in HTTP/1 (--http)."}, get_events},
 	{{"sojourn_pipelines_given_up", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 where pipelined requests are not looked for (--http)."}, get_pipelines_given_up},
 	{{"sojourn_http2_connections", METRICS_COUNTER, METRICS_ONE, "Connections whose HTTP/2 streams are exchanges (--http)."}, get_http2_connections},

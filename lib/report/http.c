@@ -185,7 +185,8 @@ static void report_websocket(const struct page *page, const struct run_websocket
 	char text[SHORT_TEXT], bytes[SHORT_TEXT];
 	struct items items;
 
-	if (!websocket->connections && !websocket->messages_in && !websocket->messages_out)
+	if (!websocket->connections && !websocket->messages_in && !websocket->messages_out &&
+	    !websocket->older)
 		return;
 	items = items_begin(page, "WebSocket", LABEL_COLUMNS);
 	items_add(&items, "%s connections", page_count(websocket->connections, text));
@@ -199,6 +200,14 @@ static void report_websocket(const struct page *page, const struct run_websocket
 	}
 	if (websocket->given_up)
 		items_add(&items, "connections given up %s", page_count(websocket->given_up, text));
+	if (websocket->older)
+		items_add(&items, "%s of %s older connections picked up",
+			  page_count(websocket->picked_up, text),
+			  page_count(websocket->older, bytes));
+	if (websocket->older > websocket->picked_up)
+		items_add(&items,
+			  "messages of the others not known: their frames were not seen in both "
+			  "directions");
 	items_add(&items, "service of messages not known: none says which one it answers");
 	items_end(&items);
 }

@@ -118,6 +118,8 @@ static const struct run_members grpc_members = MEMBERS(struct run_grpc, grpc);
 static const struct run_member websocket_table[] = {
 	COUNT(struct run_websocket, connections),
 	COUNT(struct run_websocket, given_up),
+	{MEMBER(struct run_websocket, U64, older), .counts = true, .optional = true},
+	{MEMBER(struct run_websocket, U64, picked_up), .counts = true, .optional = true},
 	COUNT(struct run_websocket, messages_in),
 	COUNT(struct run_websocket, messages_out),
 	COUNT(struct run_websocket, bytes_in),

@@ -307,6 +307,8 @@ static void add_pushes(struct run_service *service, const struct service_statuse
 	uint64_t *const sums[PUSHED_COUNT] = {
 		[PUSHED_WEBSOCKETS] = &websocket->connections,
 		[PUSHED_WEBSOCKETS_LOST] = &websocket->given_up,
+		[PUSHED_WEBSOCKETS_OLDER] = &websocket->older,
+		[PUSHED_WEBSOCKETS_PICKED_UP] = &websocket->picked_up,
 		[PUSHED_MESSAGES_IN] = &websocket->messages_in,
 		[PUSHED_MESSAGES_OUT] = &websocket->messages_out,
 		[PUSHED_BYTES_IN] = &websocket->bytes_in,

@@ -41,6 +41,9 @@ def chunk(data):
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 
+CHUNKED_EVENT = chunk(EVENT)
+
+
 def frame(payload=b"", opcode=2, fin=True, mask=False, wide=0):
     """Return a frame; @wide: bytes of the length's long form, at least."""
     first = opcode | (0x80 if fin else 0)
@@ -56,9 +59,13 @@ def frame(payload=b"", opcode=2, fin=True, mask=False, wide=0):
     return head[:1] + bytes((head[1] | 0x80,)) + head[2:] + bytes(4) + payload
 
 
+def size_of(data):
+    return len(data.encode() if isinstance(data, str) else data)
+
+
 def counts(**counted):
-    return {**dict.fromkeys(("connections", "given_up", "messages_in", "messages_out", "bytes_in", "bytes_out", "control_in",
-                             "control_out"), 0), **counted}
+    return {**dict.fromkeys(("connections", "given_up", "older", "picked_up", "messages_in", "messages_out", "bytes_in",
+                             "bytes_out", "control_in", "control_out"), 0), **counted}
 
 
 class Foreign(Process):

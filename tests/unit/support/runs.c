@@ -193,6 +193,7 @@ static void fill_pushes(struct run_service *service, struct sequence *sequence)
 {
 	uint64_t *const counts[] = {
 		&service->websocket.connections, &service->websocket.given_up,
+		&service->websocket.older,	 &service->websocket.picked_up,
 		&service->websocket.messages_in, &service->websocket.messages_out,
 		&service->websocket.bytes_in,	 &service->websocket.bytes_out,
 		&service->websocket.control_in,	 &service->websocket.control_out,

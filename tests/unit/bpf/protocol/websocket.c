@@ -134,12 +134,42 @@ static void what_is_forbidden(void **state)
 	SERVER("HTTP/1.1 200 OK\r\n", "wrong");
 }
 
+/* Where frames are sought, a length has its shortest form. */
+static void lengths_that_prove_nothing(void **state)
+{
+	static const struct {
+		const char *header;
+		size_t length;
+		bool wrong;
+	} frames[] = {
+		{"\x82\x7e\x00\x7d", 4, true},
+		{"\x82\x7e\x00\x7e", 4, false},
+		{"\x82\x7f\x00\x00\x00\x00\x00\x00\xff\xff", 10, true},
+		{"\x82\x7f\x00\x00\x00\x00\x00\x01\x00\x00", 10, false},
+		{"\x82\x7f\x00\x00\x00\x00\xff\xff\xff\xff", 10, false},
+		{"\x82\x7f\x00\x00\x00\x01\x00\x00\x00\x00", 10, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(frames) / sizeof(*frames); i++) {
+		struct websocket_side s = {.sought = 1}, certain = {0};
+		struct told told = {""};
+		const uint8_t *bytes = (const uint8_t *)frames[i].header;
+
+		/* After a short one, whose length has one byte. */
+		assert_true(feed(&s, (const uint8_t *)"\x89\x00", 2, &told));
+		assert_int_equal(feed(&s, bytes, frames[i].length, &told), !frames[i].wrong);
+		assert_true(feed(&certain, bytes, frames[i].length, &told));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_of_the_rfc),
 		cmocka_unit_test(lengths_of_all_forms),
 		cmocka_unit_test(what_is_forbidden),
+		cmocka_unit_test(lengths_that_prove_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
