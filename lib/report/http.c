@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* HTTP and gRPC of one observed service: streams and statuses. */
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "parts.h"
 
@@ -232,6 +234,93 @@ void report_pushes(const struct page *page, const struct run_service *service)
 {
 	report_websocket(page, &service->websocket);
 	report_events(page, &service->events);
+}
+
+uint64_t report_pushed(const struct run_service *service)
+{
+	return service->websocket.messages_in + service->websocket.messages_out +
+	       service->events.count;
+}
+
+/* Smaller shares of responses that are not known need no word. */
+#define UNKNOWN_SHARE 0.01
+
+static uint64_t grpc_failed(const struct run_grpc *grpc)
+{
+	uint64_t failed = grpc->status[RUN_GRPC_MISSING];
+
+	for (unsigned int i = 1; i < RUN_GRPC_STATUS_COUNT; i++)
+		failed += grpc->status[i];
+	return failed;
+}
+
+__attribute__((format(printf, 2, 3))) static void outcome_add(char text[static REPORT_OUTCOME],
+							      const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list arguments;
+
+	used += (size_t)snprintf(text + used, REPORT_OUTCOME - used, " \u00b7 ");
+	if (used >= REPORT_OUTCOME)
+		return;
+	va_start(arguments, format);
+	vsnprintf(text + used, REPORT_OUTCOME - used, format, arguments);
+	va_end(arguments);
+}
+
+static void outcome_pushes(const struct run_service *service, char text[static REPORT_OUTCOME])
+{
+	const struct run_websocket *websocket = &service->websocket;
+	uint64_t given_up = websocket->given_up + service->events.given_up;
+	char in[SHORT_TEXT], out[SHORT_TEXT];
+
+	if (websocket->messages_in || websocket->messages_out)
+		outcome_add(text, "messages in %s, out %s", page_count(websocket->messages_in, in),
+			    page_count(websocket->messages_out, out));
+	if (service->events.count)
+		outcome_add(text, "events %s", page_count(service->events.count, in));
+	if (given_up)
+		outcome_add(text, "given up %s", page_count(given_up, in));
+	if (websocket->older > websocket->picked_up)
+		outcome_add(text, "messages of %s older connections not known",
+			    page_count(websocket->older - websocket->picked_up, in));
+}
+
+void report_outcome(const struct run_service *service, char ret_text[static REPORT_OUTCOME])
+{
+	const struct run_responses *responses = &service->responses;
+	const struct {
+		const char *name;
+		uint64_t count, all;
+		double least;
+	} statuses[] = {
+		{"5xx", responses->status[5], responses->count, 0},
+		{"4xx", responses->status[4], responses->count, 0},
+		{"gRPC failed", grpc_failed(&service->grpc), service->grpc.count, 0},
+		{"statuses not known", responses->status[0], responses->count, UNKNOWN_SHARE},
+	};
+	char count[SHORT_TEXT], share[SHORT_TEXT];
+
+	*ret_text = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
+		double part =
+			statuses[i].all ? (double)statuses[i].count / (double)statuses[i].all : 0;
+
+		if (statuses[i].count && part >= statuses[i].least)
+			outcome_add(ret_text, "%s %s (%s)", statuses[i].name,
+				    page_count(statuses[i].count, count),
+				    page_share(100 * part, share));
+	}
+	outcome_pushes(service, ret_text);
+}
+
+void report_outcome_line(const struct page *page, const struct run_service *service)
+{
+	char text[REPORT_OUTCOME];
+
+	report_outcome(service, text);
+	if (*text)
+		page_wrap(page, 0, "%s", text + strlen(" \u00b7 "));
 }
 
 void report_http_statuses(const struct page *page, const struct run_responses *responses)

@@ -119,10 +119,28 @@ static const char *old_requests(const struct run_open *open, char buffer[static 
 	return buffer;
 }
 
+/* Print the last column, from @column on. The outcome has a line of its own if it does not fit. */
+static void print_last(const struct page *page, unsigned int column,
+		       const struct run_service *service, const char *text)
+{
+	char outcome[REPORT_OUTCOME];
+	bool fits;
+
+	report_outcome(service, outcome);
+	fits = column + text_columns(text) + text_columns(outcome) <= page->width;
+	page_wrap(page, column, "%s%s", text, fits ? outcome : "");
+	if (fits || !*outcome)
+		return;
+	page_left(page, GAP, "%s", "");
+	page_wrap(page, GAP, "%s", outcome + strlen(" \u00b7 "));
+}
+
+#define LAST_TEXT 1024
+
 static void print_times(const struct page *page, const struct layout *layout,
 			const struct run_service *service, const struct report_verdict *verdict)
 {
-	char text[SHORT_TEXT], old[96];
+	char text[SHORT_TEXT], old[96], last[LAST_TEXT];
 
 	page_right(page, MEAN_COLUMNS, "%s", page_time(verdict->total_ns, text));
 	if (layout->percentiles) {
@@ -131,24 +149,26 @@ static void print_times(const struct page *page, const struct layout *layout,
 			   page_time((double)p99_of(&service->stages[STAGE_SERVICE]), text));
 	}
 	page_left(page, GAP, "%s", "");
-	page_wrap(page, layout->last, "%s %s%s%s%s", verdict->part,
-		  page_share(verdict->percent, text), *verdict->upstream ? ", for " : "",
-		  verdict->upstream, old_requests(&service->open, old));
+	snprintf(last, sizeof(last), "%s %s%s%s%s", verdict->part,
+		 page_share(verdict->percent, text), *verdict->upstream ? ", for " : "",
+		 verdict->upstream, old_requests(&service->open, old));
+	print_last(page, layout->last, service, last);
 }
 
 /* Print why a service has no times. */
 static void print_reason(const struct page *page, unsigned int column,
 			 const struct run_service *service, const char *reason)
 {
-	char count[SHORT_TEXT], old[96];
+	char count[SHORT_TEXT], old[96], last[LAST_TEXT];
 
 	page_left(page, GAP, "%s", "");
 	old_requests(&service->open, old);
 	if (reason)
-		page_wrap(page, column + GAP, "%s%s", reason, old);
+		snprintf(last, sizeof(last), "%s%s", reason, old);
 	else
-		page_wrap(page, column + GAP, "no exchanges \u00b7 accepted %s%s",
-			  page_count(service->accepted, count), old);
+		snprintf(last, sizeof(last), "no exchanges \u00b7 accepted %s%s",
+			 page_count(service->accepted, count), old);
+	print_last(page, column + GAP, service, last);
 }
 
 static void print_row(const struct page *page, const struct layout *layout, const struct run *run,
@@ -178,6 +198,11 @@ static void print_row(const struct page *page, const struct layout *layout, cons
 		print_reason(page, column, service, judged ? verdict.text : NULL);
 }
 
+static uint64_t busyness(const struct run_service *service)
+{
+	return service->exchanges + report_pushed(service);
+}
+
 /* Order services that may hang first, then the busiest. */
 static int compare_services(const void *a, const void *b)
 {
@@ -186,8 +211,8 @@ static int compare_services(const void *a, const void *b)
 
 	if (is_old(&one->open) != is_old(&other->open))
 		return is_old(&one->open) ? -1 : 1;
-	if (one->exchanges != other->exchanges)
-		return one->exchanges < other->exchanges ? 1 : -1;
+	if (busyness(one) != busyness(other))
+		return busyness(one) < busyness(other) ? 1 : -1;
 	return one->port - other->port;
 }
 

@@ -46,6 +46,13 @@ void report_grpc_statuses(const struct page *page, const struct run_grpc *grpc);
 void report_grpc_calls(const struct page *page, const struct run_grpc *grpc);
 void report_grpc_unsure(const struct page *page, const struct run_http2 *http2);
 void report_pushes(const struct page *page, const struct run_service *service);
+/* Write failed responses and pushes in a few words, " \u00b7 4xx 3 (1.2 %) \u00b7 messages in 5, out 7", or nothing. */
+#define REPORT_OUTCOME 256
+void report_outcome(const struct run_service *service, char ret_text[static REPORT_OUTCOME]);
+/* The same as a line. */
+void report_outcome_line(const struct page *page, const struct run_service *service);
+/* Return the number of messages and events, which are no exchanges. */
+uint64_t report_pushed(const struct run_service *service);
 
 /* many.c: "tcp 127.0.0.1:8080 nginx", or with its pod or container in place of the process. */
 #define REPORT_NAME 448

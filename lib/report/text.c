@@ -220,6 +220,8 @@ static void print_service(const struct report *report, const struct run_service 
 	    report_service_verdict(report->run, service, &verdict))
 		report_print_verdict(page, &verdict);
 	report_print_service_note(page, service);
+	if (page->tight == TIGHT_MOST)
+		report_outcome_line(page, service);
 	if (service->exchanges || (used && page->verbose))
 		report_stages(page, service);
 	report_print_hints(page, report->run, service);
@@ -231,7 +233,8 @@ static void print_service(const struct report *report, const struct run_service 
 static bool is_idle(const struct run_service *service)
 {
 	bool any = service->exchanges || service->accepted || service->open.unread.value ||
-		   service->open.read.value || service->accept_queue.overflows.value;
+		   service->open.read.value || service->accept_queue.overflows.value ||
+		   report_pushed(service) || service->websocket.older;
 
 	for (enum run_loss loss = 0; loss < RUN_LOSS_COUNT; loss++)
 		any |= service->losses[loss] != 0;

@@ -345,6 +345,20 @@ static void limits_survive(void **state)
 	compare_services(&run->services[0], &again->services[0]);
 }
 
+/* Connections that go on: a period may have messages and none of their beginnings. */
+static void counts_survive_without_the_first_one(void **state)
+{
+	autorun struct run *run = NULL, *again = NULL;
+
+	(void)state;
+	skip_if_padding_is_open();
+	run = support_full_run();
+	run->services[0].websocket.connections = run->services[0].events.responses = 0;
+	again = read_back(run);
+	compare_services(&run->services[0], &again->services[0]);
+	assert_true(again->services[0].websocket.messages_in);
+}
+
 static void names_of_processes_may_be_anything(void **state)
 {
 	autorun struct run *run = support_observer_run(), *again = NULL;
@@ -604,6 +618,7 @@ int main(void)
 		cmocka_unit_test(missing_stays_missing),
 		cmocka_unit_test(empty_survives),
 		cmocka_unit_test(limits_survive),
+		cmocka_unit_test(counts_survive_without_the_first_one),
 		cmocka_unit_test(names_of_processes_may_be_anything),
 		cmocka_unit_test(every_member_is_written_from_its_own_place),
 		cmocka_unit_test(derived_values_are_written),

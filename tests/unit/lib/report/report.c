@@ -498,6 +498,36 @@ static void many_services(void **state)
 	support_check_short(run, "many-services-60", 60);
 }
 
+/* Each row of several services ends with what failed and what was pushed. One with nothing else is not idle. */
+static void outcomes_of_many_services(void **state)
+{
+	autorun struct run *run = support_observer_run();
+	struct run_service *service;
+	const struct report_options options = {.width = 200};
+	autofree char *text = NULL;
+
+	(void)state;
+	service = support_add_service(run, 8081, 1000);
+	service->responses.count = 1000;
+	service->responses.status[4] = 20;
+	service->responses.status[5] = 3;
+	service->responses.status[0] = 9; /* too few */
+	service = support_add_service(run, 8082, 0);
+	service->accepted = 0;
+	service->websocket.messages_out = 4000000;
+	service->websocket.messages_in = 1;
+	service = support_add_service(run, 8083, 0);
+	service->accepted = 0;
+	service->websocket = (struct run_websocket){.older = 3, .picked_up = 1, .connections = 1};
+	service->events.count = 7;
+	text = support_render_as(run, &options);
+	assert_non_null(strstr(text, " \u00b7 5xx 3 (0.3 %) \u00b7 4xx 20 (2.0 %)\n"));
+	assert_non_null(strstr(
+		text, "no exchanges \u00b7 accepted 0 \u00b7 messages in 1, out 4,000,000\n"));
+	assert_non_null(
+		strstr(text, "events 7 \u00b7 messages of 2 older connections not known\n"));
+}
+
 static void several_drivers(void **state)
 {
 	autorun struct run *run = fleet_member("client-1", 1795248000000000000);
@@ -670,6 +700,7 @@ int main(void)
 		cmocka_unit_test(first_byte_only_where_it_differs),
 		cmocka_unit_test(several_services),
 		cmocka_unit_test(many_services),
+		cmocka_unit_test(outcomes_of_many_services),
 		cmocka_unit_test(several_drivers),
 		cmocka_unit_test(driven_service_is_found),
 		cmocka_unit_test(units_follow_the_round_trip),
