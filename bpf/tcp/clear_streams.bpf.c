@@ -38,6 +38,7 @@ static __always_inline void clear_streams_free(struct clear_streams *t, const st
 	if (__sync_fetch_and_or(&t->working, CLEAR_FREED) & CLEAR_FREED)
 		return;
 	clear_shows(t, slot_of(t->conn.service));
+	streams_ended(&t->conn);
 	streams_end(&t->conn);
 	bpf_map_delete_elem(&clear_streams, key);
 }

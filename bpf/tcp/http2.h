@@ -87,8 +87,12 @@ struct http2_conn {
 	__u32 service;
 	__u32 highest; /* highest identifier of a stream that the client opened */
 	__u32 open;    /* open streams */
-	__u32 last;    /* with HTTP2_LEAVING: streams above are not served */
-	__u32 flags;   /* enum http2_flag */
+	__u32 open_most;
+	__u32 opened; /* by the client, so far */
+	__u32 ended;  /* whether its end is counted */
+	__u32 pad;
+	__u32 last;  /* with HTTP2_LEAVING: streams above are not served */
+	__u32 flags; /* enum http2_flag */
 	/* With HTTP2_OLDER: */
 	__u32 proved; /* enum http2_proved */
 	__u32 first;  /* the first stream that is followed; 0: none is yet */

@@ -83,6 +83,45 @@ __noinline int stream_insert(struct http2_conn *h, __u32 id)
 	return bpf_map_update_elem(&streams, &key, &entry, BPF_ANY) ? -1 : 0;
 }
 
+static __always_inline struct service_windows *windows_of(const struct http2_conn *h)
+{
+	__u32 index = service_index(h->service);
+
+	return slot_of(h->service) ? bpf_map_lookup_elem(&windows, &index) : NULL;
+}
+
+__noinline int streams_opened(struct http2_conn *h)
+{
+	struct service_windows *all;
+	__u32 open = h ? __sync_fetch_and_add(&h->open, 1) + 1 : 0;
+
+	if (!h || open <= h->open_most)
+		return 0;
+	h->open_most = open;
+	all = windows_of(h);
+	if (all)
+		atomic_raise(&all->open_most, open);
+	return 0;
+}
+
+/* Of a connection that was picked up or given up not all streams are known. */
+__noinline int streams_ended(struct http2_conn *h)
+{
+	struct service_windows *all;
+	struct service_slot *slot;
+
+	if (!h || (h->flags & (HTTP2_FOLLOWED | HTTP2_GIVEN_UP | HTTP2_OLDER)) != HTTP2_FOLLOWED)
+		return 0;
+	all = windows_of(h);
+	slot = slot_of(h->service);
+	if (!all || !slot || __sync_lock_test_and_set(&h->ended, 1))
+		return 0;
+	count_atomic(slot, COUNTER_HTTP2_ENDED, 1);
+	count_atomic(slot, COUNTER_HTTP2_ENDED_STREAMS, h->opened);
+	atomic_raise(&all->streams_most, h->opened);
+	return 0;
+}
+
 static __always_inline void reset_count(__u32 service, __u32 by, __u32 error)
 {
 	__u32 index = service_index(service);
@@ -142,7 +181,10 @@ int BPF_PROG(streams_state, const struct sock *sk, int old, int new)
 	if (sk->sk_protocol != PROTO_TCP || !tcp_ends_writes(new))
 		return 0;
 	h = http2_of(sk);
-	if (h && !older_ends(h))
+	if (!h)
+		return 0;
+	streams_ended(h);
+	if (!older_ends(h))
 		streams_end(h);
 	return 0;
 }

@@ -279,6 +279,12 @@ static __always_inline __u64 frame_arrival(struct streams_call *call, const stru
  */
 int stream_insert(struct http2_conn *h, __u32 id);
 
+/* A stream is open, perhaps beside others: count it. Return 0. */
+int streams_opened(struct http2_conn *h);
+
+/* The connection ends: count its streams, once. Return 0. */
+int streams_ended(struct http2_conn *h);
+
 /* The client's HEADERS with a new identifier open a stream. */
 static __always_inline void stream_opens(struct streams_call *call, const struct http2_way *way)
 {
@@ -296,6 +302,7 @@ static __always_inline void stream_opens(struct streams_call *call, const struct
 	h->opening.in.ended = way->side.last;
 
 	h->highest = id;
+	h->opened++;
 	count_atomic(call->slot, COUNTER_STREAMS, 1);
 	if (h->flags & HTTP2_LEAVING && id > h->last) {
 		count_atomic(call->slot, COUNTER_STREAMS_REFUSED, 1);
@@ -316,7 +323,7 @@ static __always_inline void stream_opens(struct streams_call *call, const struct
 	if (stream_insert(h, id))
 		count_atomic(call->slot, COUNTER_STREAMS_LOST, 1);
 	else
-		__sync_fetch_and_add(&h->open, 1);
+		streams_opened(h);
 }
 
 /* More headers of a request: trailers, too. */

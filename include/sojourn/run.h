@@ -54,7 +54,11 @@ struct run_http2 {
 	struct run_number earlier;   /* streams on these that began before, and have ended since */
 	/* Streams by error code, with `reset_by_client` and `reset_by_server` as sums. */
 	uint64_t client_resets[RUN_RESET_COUNT], server_resets[RUN_RESET_COUNT];
-	struct run_number perhaps_grpc; /* responses: a field that may say so is not known */
+	struct run_number ended;	   /* of `connections`, without `older` and `given_up` */
+	struct run_number ended_streams;   /* opened on these */
+	struct run_number streams_highest; /* on one of these, since the observation began */
+	struct run_number open_highest;	   /* at once on a connection, likewise */
+	struct run_number perhaps_grpc;	   /* responses: a field that may say so is not known */
 	/* Of responses: the window of the stream, or else that of the connection, was closed. */
 	struct histogram stream_stalls, connection_stalls;
 	struct histogram pings; /* the server's PING written → its ACK read */

@@ -83,7 +83,9 @@ enum counter {
 	COUNTER_HTTP2_OLDER,	   /* connections with HTTP/2 that are older than the observation */
 	COUNTER_HTTP2_PICKED_UP,   /* of these: followed, and in HTTP2 */
 	COUNTER_STREAMS_EARLIER,   /* on these: begun before, and ended by the server */
-	COUNTER_GRPC_UNSURE,	   /* responses that may be of gRPC: a field is not known */
+	COUNTER_HTTP2_ENDED,	   /* of HTTP2: followed from the first stream to their end */
+	COUNTER_HTTP2_ENDED_STREAMS, /* opened by clients on these */
+	COUNTER_GRPC_UNSURE,	     /* responses that may be of gRPC: a field is not known */
 	COUNTER_PIPELINED, /* connections of HTTP/1 whose clients pipeline: each request is followed */
 	COUNTER_PIPELINES_GIVEN_UP, /* of HTTP/1: bytes not seen or not understood */
 	COUNTER_COUNT

@@ -37,6 +37,23 @@ void report_pipelines(const struct page *page, const struct run_service *service
 	items_end(&items);
 }
 
+/* Add how many streams a connection carried, and how many at once: the latter of those that go on, too. */
+static void add_streams(struct items *items, const struct run_http2 *http2)
+{
+	char ended[SHORT_TEXT], mean[SHORT_TEXT], most[SHORT_TEXT];
+
+	if (http2->ended.value)
+		items_add(items, "%s ended connections with %s streams on average, at most %s",
+			  page_count(http2->ended.value, ended),
+			  page_rate_of((double)http2->ended_streams.value /
+					       (double)http2->ended.value,
+				       mean),
+			  page_count(http2->streams_highest.value, most));
+	if (http2->open_highest.value)
+		items_add(items, "at most %s open at once on one",
+			  page_count(http2->open_highest.value, most));
+}
+
 void report_http2(const struct page *page, const struct run_service *service)
 {
 	const struct run_http2 *http2 = &service->http2;
@@ -64,6 +81,8 @@ void report_http2(const struct page *page, const struct run_service *service)
 			  page_rate_of((double)http2->streams.value /
 					       (double)http2->connections.value,
 				       text));
+	if (page->verbose)
+		add_streams(&items, http2);
 	add_resets(&items, "reset by client", http2->client_resets);
 	add_resets(&items, "reset by server", http2->server_resets);
 	if (http2->older.value)

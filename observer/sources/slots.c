@@ -108,6 +108,8 @@ static void read_http2(const struct loader *loader, uint32_t index, struct run_s
 		{&http2->picked_up, COUNTER_HTTP2_PICKED_UP},
 		{&http2->earlier, COUNTER_STREAMS_EARLIER},
 		{&http2->perhaps_grpc, COUNTER_GRPC_UNSURE},
+		{&http2->ended, COUNTER_HTTP2_ENDED},
+		{&http2->ended_streams, COUNTER_HTTP2_ENDED_STREAMS},
 		{&service->pipelined, COUNTER_PIPELINED},
 		{&service->pipelines_given_up, COUNTER_PIPELINES_GIVEN_UP},
 	};
@@ -235,6 +237,8 @@ static void read_windows(const struct loader *loader, uint32_t index, struct run
 	read_shared(&windows->stalls[WINDOW_STREAM], &http2->stream_stalls);
 	read_shared(&windows->stalls[WINDOW_CONNECTION], &http2->connection_stalls);
 	read_shared(&windows->pings, &http2->pings);
+	http2->streams_highest = (struct run_number){true, windows->streams_most};
+	http2->open_highest = (struct run_number){true, windows->open_most};
 	for (unsigned int i = 0; i < RESET_ERRORS; i++) {
 		http2->client_resets[i] = windows->resets[RESET_BY_CLIENT][i];
 		http2->server_resets[i] = windows->resets[RESET_BY_SERVER][i];

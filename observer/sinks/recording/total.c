@@ -46,15 +46,20 @@ static void add_messages(struct run_service *service, const struct run_service *
 	}
 }
 
+static void keep_highest(struct run_number *number, const struct run_number *earlier)
+{
+	if (earlier->known && earlier->value > number->value)
+		*number = *earlier;
+}
+
 /* Add the counts; state is that of the later one. */
 static void add_service(struct run_service *service, struct run_service *earlier)
 {
-	const struct run_number *depth_max = &earlier->accept_queue.depth_max;
-
 	run_service_add(service, earlier);
 	add_messages(service, earlier);
-	if (depth_max->known && depth_max->value > service->accept_queue.depth_max.value)
-		service->accept_queue.depth_max = *depth_max;
+	keep_highest(&service->accept_queue.depth_max, &earlier->accept_queue.depth_max);
+	keep_highest(&service->http2.streams_highest, &earlier->http2.streams_highest);
+	keep_highest(&service->http2.open_highest, &earlier->http2.open_highest);
 	if (earlier->min_rtt_ns.known &&
 	    (!service->min_rtt_ns.known || earlier->min_rtt_ns.value < service->min_rtt_ns.value))
 		service->min_rtt_ns = earlier->min_rtt_ns;

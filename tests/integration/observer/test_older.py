@@ -23,7 +23,7 @@ from .test_statuses import counted
 
 pytest.importorskip("h2")
 from .test_grpc import grpcio_server  # noqa: E402
-from .test_http2 import STAGES, H2Scene, Talk, between  # noqa: E402
+from .test_http2 import BY_CONNECTION, STAGES, H2Scene, Talk, between  # noqa: E402
 
 DATA, HEADERS, PRIORITY, RESET, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION = 0, 1, 2, 3, 4, 6, 8, 9
 ACK, END_STREAM, END_HEADERS, PADDED = 1, 1, 4, 8
@@ -44,8 +44,8 @@ class OlderScene(H2Scene):
 
 
 def http2_of(entry):
-    """Return the counts of HTTP/2 that are not zero, but for those of streams that ended early."""
-    return {name: n for name, n in entry["http2"].items() if n and isinstance(n, int)}
+    """Return the counts of HTTP/2 that are not zero, but for those by connection."""
+    return {name: n for name, n in entry["http2"].items() if n and isinstance(n, int) and name not in BY_CONNECTION}
 
 
 def picked_up(entry, streams, connections=1, older=None, **others):

@@ -251,6 +251,10 @@ static void fill_http2(struct run_http2 *http2, struct sequence *sequence)
 	set_number(&http2->picked_up, sequence);
 	set_number(&http2->earlier, sequence);
 	set_number(&http2->perhaps_grpc, sequence);
+	set_number(&http2->ended, sequence);
+	set_number(&http2->ended_streams, sequence);
+	set_number(&http2->streams_highest, sequence);
+	set_number(&http2->open_highest, sequence);
 	set_histogram(&http2->stream_stalls, sequence);
 	set_histogram(&http2->connection_stalls, sequence);
 	set_histogram(&http2->pings, sequence);
