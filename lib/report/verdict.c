@@ -535,6 +535,7 @@ bool report_service_verdict(const struct run *run, const struct run_service *ser
 			    struct report_verdict *ret_verdict)
 {
 	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
+	uint64_t messages = service->websocket.messages_in + service->websocket.messages_out;
 	char of[96], mean[SHORT_TEXT], words[SHORT_TEXT], count[SHORT_TEXT], all[SHORT_TEXT];
 	struct account account = {.share = MEAN_SHARE};
 
@@ -548,6 +549,11 @@ bool report_service_verdict(const struct run *run, const struct run_service *ser
 			return unknown(ret_verdict, "%s was not measured: %s",
 				       page_words(run_stage_label(service->stages, i), words),
 				       report_missing(&service->stages[i], i));
+	/* The requests that began such connections are few. They say nothing of what the server does since. */
+	if (messages > service->exchanges)
+		return unknown(
+			ret_verdict,
+			"it talks by WebSocket, none of whose messages says which one it answers");
 	if (timed * 2 < service->exchanges)
 		return unknown(ret_verdict, "only %s of %s exchanges could be timed",
 			       page_count(timed, count), page_count(service->exchanges, all));

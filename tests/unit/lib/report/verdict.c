@@ -340,12 +340,30 @@ static void the_driver_as_the_limit_is_no_verdict(void **state)
 		strstr(text, "\nnot known where the time goes: the driver itself was the limit"));
 }
 
+/* The few requests that begin such connections say nothing of what the server does. */
+static void messages_have_no_verdict(void **state)
+{
+	struct report_options options = {.width = 100};
+	autorun struct run *run = support_observer_run();
+	autofree char *text = NULL, *few = NULL;
+
+	(void)state;
+	run->services[0].websocket.connections = 1;
+	run->services[0].websocket.messages_in = run->services[0].exchanges / 2;
+	few = support_render_as(run, &options);
+	assert_null(strstr(few, "it talks by WebSocket"));
+	run->services[0].websocket.messages_out = run->services[0].exchanges;
+	text = support_render_as(run, &options);
+	assert_non_null(strstr(text, "\nnot known where the time goes: it talks by WebSocket"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(failure_is_the_headline),
 		cmocka_unit_test(redirects_are_named),
 		cmocka_unit_test(broken_assertions_stand_behind_the_verdict),
+		cmocka_unit_test(messages_have_no_verdict),
 		cmocka_unit_test(different_sets_are_not_divided),
 		cmocka_unit_test(the_verdict_names_who_can_help),
 		cmocka_unit_test(the_verdict_divides_service),
