@@ -8,10 +8,10 @@
 
 #include "fleet/agent.h"
 #include "fleet/fleet.h"
-#include "fleet/lookout.h"
+
 #include "fleet/lookouts.h"
 #include "fleet/resume.h"
-#include "fleet/standby.h"
+#include "fleet/waiting.h"
 #include "fleet/steps.h"
 #include "run/drive.h"
 #include "host/forecast.h"
@@ -445,15 +445,6 @@ static int find_and_resume(const struct fleet_options *fleet)
 	return status;
 }
 
-/* Warn only: perhaps the name resolves on the host of the run alone. */
-static void look_up(struct target *target)
-{
-	autofree char *error = NULL;
-
-	if (engine_has(target->engine, ENGINE_ADDRESSED) && target_look_up(target, &error) && error)
-		log_warn("%s: whether the source ports suffice is not known", error);
-}
-
 /* --check: report how this host would judge the run. Nothing is sent to a server. */
 static int tell_valid(const struct options *options, struct scenario *scenario)
 {
@@ -462,8 +453,15 @@ static int tell_valid(const struct options *options, struct scenario *scenario)
 	struct drive_job job = scenario_job_of(options, &rows, NULL);
 
 	job.sockets = scenario_servers(scenario);
-	for (size_t i = 0; i < scenario->step_count; i++)
-		look_up(&scenario->steps[i].target);
+	for (size_t i = 0; i < scenario->step_count; i++) {
+		struct target *target = &scenario->steps[i].target;
+		autofree char *why = NULL;
+
+		/* Warn only: perhaps the name resolves on the host of the run alone. */
+		if (engine_has(target->engine, ENGINE_ADDRESSED) && target_look_up(target, &why) &&
+		    why)
+			log_warn("%s: whether the source ports suffice is not known", why);
+	}
 	scenario_rows(scenario, &rows);
 	if (scenario_job_raise_files(options, &job, &error) && error)
 		log_warn("%s", error);

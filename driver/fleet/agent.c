@@ -34,7 +34,7 @@
 
 struct agent {
 	const struct ceilings *ceilings;
-	struct channel_lines lines;
+	struct nats_input lines;
 	struct plan_inbox inbox;
 	pthread_mutex_t sending; /* held while a line is written */
 	pthread_t thread;
@@ -83,11 +83,6 @@ static void send_message(struct agent *agent, json_t *message)
 static void send_type(struct agent *agent, const char *type)
 {
 	send_message(agent, json_pack("{s:s}", "type", type));
-}
-
-static void send_reason(struct agent *agent, const char *type, const char *reason)
-{
-	send_message(agent, json_pack("{s:s, s:s}", "type", type, "reason", reason));
 }
 
 /* Start a new line first: a login shell may have written to this one. */
@@ -302,7 +297,7 @@ static void send_ready(struct agent *agent)
 }
 
 /* Wait for the start in short steps; the patience runs the caller's loop between them. */
-static int await_start(void *user, struct start_patience patience, struct start_spec *start)
+static int await_start(void *user, struct patience patience, struct start_spec *start)
 {
 	struct agent *agent = user;
 	struct pollfd event = {.fd = agent->start_fd, .events = POLLIN};
@@ -396,7 +391,8 @@ static int await_plan(struct agent *agent, json_t **ret_plan, char **ret_error)
 
 static void tell_error(struct agent *agent, const char *type, int err, const char *error)
 {
-	send_reason(agent, type, error ? error : strerror(-err));
+	send_message(agent, json_pack("{s:s, s:s}", "type", type, "reason",
+				      error ? error : strerror(-err)));
 }
 
 /* The ceilings were checked with the largest step. A coordinator may ask for another one. */
@@ -484,7 +480,7 @@ static void clear(struct agent *agent)
 	scenario_free(agent->scenario);
 	options_clear(&agent->options);
 	plan_inbox_clear(&agent->inbox);
-	channel_lines_clear(&agent->lines);
+	nats_input_clear(&agent->lines);
 	pthread_mutex_destroy(&agent->sending);
 	cleanup_close(&agent->start_fd);
 	cleanup_close(&agent->stop_fd);

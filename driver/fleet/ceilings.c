@@ -284,11 +284,7 @@ int ceilings_check_addresses(const struct ceilings *ceilings, const struct scena
 /* Return the highest rate of the whole run, over all members. */
 static double peak_rate(const struct schedule_spec *spec)
 {
-	double peak = (double)spec->rate;
-
-	for (size_t i = 0; i < spec->shape.count; i++)
-		peak = fmax(peak, fmax(spec->shape.segments[i].from, spec->shape.segments[i].to));
-	return peak;
+	return fmax((double)spec->rate, shape_most(&spec->shape));
 }
 
 /* Bind an abstract name: unique in the network namespace, and free when its process ends. */

@@ -11,62 +11,27 @@
 #define LINE_MAX_BYTES ((size_t)4 << 20)
 #define DOCUMENT_MAX   ((size_t)64 << 20)
 
-/* Drop all taken lines at once, as every move copies all bytes after them. */
-static void drop_taken(struct channel_lines *lines)
+int channel_lines_add(struct nats_input *lines, const char *bytes, size_t length)
 {
-	if (lines->begin && lines->length)
-		memmove(lines->bytes, lines->bytes + lines->begin, lines->length);
-	lines->begin = 0;
-}
+	int err = nats_input_add(lines, bytes, length);
 
-static int make_room(struct channel_lines *lines, size_t needed)
-{
-	char *grown;
-
-	if (needed <= lines->capacity)
-		return 0;
-	grown = realloc(lines->bytes, 2 * needed);
-	if (!grown)
-		return -ENOMEM;
-	lines->bytes = grown;
-	lines->capacity = 2 * needed;
-	return 0;
-}
-
-int channel_lines_add(struct channel_lines *lines, const char *bytes, size_t length)
-{
-	int err;
-
-	drop_taken(lines);
-	err = make_room(lines, lines->length + length);
 	if (err)
 		return err;
-	if (length)
-		memcpy(lines->bytes + lines->length, bytes, length);
-	lines->length += length;
 	return lines->length > LINE_MAX_BYTES && !memchr(lines->bytes, '\n', lines->length)
 		       ? -EMSGSIZE
 		       : 0;
 }
 
-char *channel_lines_take(struct channel_lines *lines)
+char *channel_lines_take(struct nats_input *lines)
 {
 	const char *begin = lines->length ? lines->bytes + lines->begin : NULL;
 	const char *end = begin ? memchr(begin, '\n', lines->length) : NULL;
 	size_t length = end ? (size_t)(end - begin) : 0;
 	char *line = end ? strndup(begin, length) : NULL;
 
-	if (!line)
-		return NULL;
-	lines->begin += length + 1;
-	lines->length -= length + 1;
+	if (line)
+		nats_input_advance(lines, length + 1);
 	return line;
-}
-
-void channel_lines_clear(struct channel_lines *lines)
-{
-	free(lines->bytes);
-	*lines = (struct channel_lines){0};
 }
 
 json_t *channel_parse(const char *line)

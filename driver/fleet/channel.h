@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "sojourn/autojson.h"
+#include "nats/text.h"
 #include "sojourn/cleanup.h"
 
 /* Raise it when a message's meaning changes. Version and protocol of both ends must be equal. */
@@ -26,17 +27,10 @@
 /* Bytes of a file or document in one message. Escaping or encoding at most doubles them. */
 #define CHANNEL_PART ((size_t)384 << 10)
 
-/* Splits received bytes into lines. A zeroed one is valid and empty. */
-struct channel_lines {
-	char *bytes;
-	size_t begin, length, capacity; /* bytes before @begin are of taken lines */
-};
-
 /* Append received bytes. -ENOMEM; -EMSGSIZE: the line is longer than any message. */
-int channel_lines_add(struct channel_lines *lines, const char *bytes, size_t length);
+int channel_lines_add(struct nats_input *lines, const char *bytes, size_t length);
 /* Return the first whole line, which the caller frees. NULL: there is none yet, or no memory. */
-char *channel_lines_take(struct channel_lines *lines);
-void channel_lines_clear(struct channel_lines *lines);
+char *channel_lines_take(struct nats_input *lines);
 
 /* Parse a line. NULL: it is no JSON object with a text as its "type". */
 json_t *channel_parse(const char *line);

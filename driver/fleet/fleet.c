@@ -21,6 +21,7 @@
 #include "run/observers.h"
 #include "run/start.h"
 #include "sojourn/clock.h"
+#include "sojourn/finding.h"
 #include "sojourn/join.h"
 #include "sojourn/refuse.h"
 #include "sojourn/text.h"
@@ -279,7 +280,7 @@ static int start_member(struct fleet *fleet, uint32_t index)
 		return muster_attach(fleet->muster, index, member);
 	command = fleet_options_command(fleet->fleet, member->name);
 	err = command ? member_start(member, &fleet->loop, command) : -ENOMEM;
-	fleet_options_free_words(command);
+	run_strings_free(command);
 	return err;
 }
 
@@ -384,7 +385,7 @@ static void measure(struct fleet *fleet)
 
 static int open_observers(struct fleet *fleet, char **ret_error)
 {
-	struct observer_patience patience = {.is_over = is_interrupted, .user = fleet};
+	struct patience patience = {.is_over = is_interrupted, .user = fleet};
 	struct drive_rows rows;
 	int err;
 
@@ -435,9 +436,11 @@ static void record(struct fleet *fleet, char **command)
 	for (uint32_t i = 0; members && i < fleet->count; i++) {
 		const struct member *member = &fleet->members[i];
 
-		(void)json_array_append_new(members, kept_member(muster_agent(fleet->muster, i),
-								 member->name, member->offset_ns,
-								 member->round_ns));
+		(void)json_array_append_new(
+			members,
+			json_pack("{s:s, s:s, s:I, s:I}", "agent", muster_agent(fleet->muster, i),
+				  "name", member->name, "offset_ns", (json_int_t)member->offset_ns,
+				  "round_ns", (json_int_t)member->round_ns));
 	}
 	if (due)
 		kept_record(fleet->kept, command, members, &waiting);
@@ -459,7 +462,7 @@ static int call_roll(struct fleet *fleet, char **ret_error)
 /* Wait for --start-at, or for a time before it. */
 static int await_time(struct fleet *fleet, uint64_t before_ns, char **ret_error)
 {
-	const struct start_patience patience = {.is_over = is_in_vain, .user = fleet};
+	const struct patience patience = {.is_over = is_in_vain, .user = fleet};
 	uint64_t lead_ns = member_lead_ns(fleet->members, fleet->count), unused;
 	int err = start_await_time(&fleet->run->start, lead_ns + before_ns, patience, &unused,
 				   ret_error);
@@ -473,7 +476,7 @@ static int await_time(struct fleet *fleet, uint64_t before_ns, char **ret_error)
  */
 static int await_start(struct fleet *fleet, char **command, char **ret_error)
 {
-	const struct start_patience patience = {.is_over = is_in_vain, .user = fleet};
+	const struct patience patience = {.is_over = is_in_vain, .user = fleet};
 	int err = start_await_flag(&fleet->run->start, patience, ret_error);
 
 	if (!err || err == -ECANCELED)
@@ -505,14 +508,6 @@ static int carry_out(struct fleet *fleet, char **command, struct run **ret_run, 
 	return take_result(fleet, command, ret_run, ret_error);
 }
 
-static int run_members(struct fleet *fleet, char **command, struct run **ret_run, char **ret_error)
-{
-	int err = gather(fleet, ret_error);
-
-	fleet->parts = fleet->count;
-	return err ? err : carry_out(fleet, command, ret_run, ret_error);
-}
-
 /* ---- the steps of a sweep ---- */
 
 static int begin_step(struct fleet *fleet, const struct drive_job *job, char **ret_error)
@@ -533,21 +528,16 @@ static int begin_step(struct fleet *fleet, const struct drive_job *job, char **r
 	return await_ready(fleet, ret_error);
 }
 
-static int carry_out_step(struct fleet *fleet, const struct drive_job *job, struct run **ret_run,
-			  char **ret_error)
-{
-	int err = begin_step(fleet, job, ret_error);
-
-	return err ? err : carry_out(fleet, job->command, ret_run, ret_error);
-}
-
 int fleet_step(void *user, const struct drive_job *job, struct run **ret_run, const char **ret_lost,
 	       char **ret_error)
 {
 	struct fleet *fleet = user;
-	int err = carry_out_step(fleet, job, ret_run, ret_error);
-	const struct member *lost = fleet->lost;
+	int err = begin_step(fleet, job, ret_error);
+	const struct member *lost;
 
+	if (!err)
+		err = carry_out(fleet, job->command, ret_run, ret_error);
+	lost = fleet->lost;
 	*job->ret_interrupted = fleet->interrupted || lost;
 	if (!lost)
 		return err;
@@ -574,18 +564,6 @@ const char *fleet_lost(const struct fleet *fleet)
 
 /* ---- opened and closed ---- */
 
-static int open_signal(struct fleet *fleet, uv_signal_t *handle, uv_signal_cb call, int number)
-{
-	int err = uv_signal_init(&fleet->loop, handle);
-
-	if (err)
-		return err;
-	handle->data = fleet;
-	err = uv_signal_start(handle, call, number);
-	uv_unref((uv_handle_t *)handle);
-	return err;
-}
-
 static int open_handles(struct fleet *fleet)
 {
 	uv_timer_t *timers[] = {&fleet->watch, &fleet->view.tick, &fleet->leave};
@@ -595,10 +573,10 @@ static int open_handles(struct fleet *fleet)
 		uv_timer_init(&fleet->loop, timers[i]);
 		timers[i]->data = fleet;
 	}
-	err = open_signal(fleet, &fleet->signals[0], on_signal, SIGINT);
+	err = loop_signal(&fleet->loop, &fleet->signals[0], on_signal, SIGINT, fleet);
 	if (!err)
-		err = open_signal(fleet, &fleet->signals[1], on_signal, SIGTERM);
-	return err ? err : open_signal(fleet, &fleet->resized, on_resize, SIGWINCH);
+		err = loop_signal(&fleet->loop, &fleet->signals[1], on_signal, SIGTERM, fleet);
+	return err ? err : loop_signal(&fleet->loop, &fleet->resized, on_resize, SIGWINCH, fleet);
 }
 
 static void on_leave(uv_timer_t *timer)
@@ -696,7 +674,7 @@ static bool is_signalled(void *user)
 /* Over NATS the agents name themselves, once they have answered. */
 static int name_members(struct fleet *fleet, char **ret_error)
 {
-	const struct muster_patience patience = {.is_over = is_signalled, .user = fleet};
+	const struct patience patience = {.is_over = is_signalled, .user = fleet};
 	const bool sweep = fleet->options->command == COMMAND_SWEEP;
 	int err = fleet->fleet->hosts ? 0 : kept_open(fleet->kept, fleet->fleet, sweep);
 
@@ -777,5 +755,10 @@ int fleet_run(const struct fleet_options *fleet_options, const struct options *o
 	CLEANUP(cleanup_fleet_close) struct fleet *fleet = NULL;
 	int err = make_fleet(fleet_options, options, scenario, kept, &fleet, ret_error);
 
-	return err ? err : run_members(fleet, command, ret_run, ret_error);
+	if (!err)
+		err = gather(fleet, ret_error);
+	if (err)
+		return err;
+	fleet->parts = fleet->count;
+	return carry_out(fleet, command, ret_run, ret_error);
 }

@@ -15,6 +15,7 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/cli.h"
 #include "sojourn/clock.h"
+#include "sojourn/finding.h"
 #include "sojourn/refuse.h"
 #include "sojourn/text.h"
 
@@ -35,41 +36,19 @@ static const char *const on_loss_names[] = {"stop", "continue"};
 
 /* ---- lists of words ---- */
 
-void fleet_options_free_words(char **words)
-{
-	for (char **word = words; word && *word; word++)
-		free(*word);
-	free(words);
-}
-
-DEFINE_CLEANUP(char **, fleet_options_free_words)
-
-/* Append @word, which the list then owns. The list ends with a NULL. */
-static int add_word(char ***words, size_t *count, char *word)
-{
-	char **grown = word ? reallocarray(*words, *count + 2, sizeof(**words)) : NULL;
-
-	if (!grown) {
-		free(word);
-		return -ENOMEM;
-	}
-	grown[(*count)++] = word;
-	grown[*count] = NULL;
-	*words = grown;
-	return 0;
-}
-
 static int split(const char *text, const char *separators, char ***ret_words, size_t *ret_count)
 {
 	int err = 0;
 
-	fleet_options_free_words(TAKE_PTR(*ret_words));
+	run_strings_free(TAKE_PTR(*ret_words));
 	*ret_count = 0;
 	while (!err && *text) {
 		size_t length = strcspn(text, separators);
+		autofree char *word = strndup(text, length);
 
 		if (length)
-			err = add_word(ret_words, ret_count, strndup(text, length));
+			err = word ? run_add_text(ret_words, word) : -ENOMEM;
+		*ret_count += length && !err;
 		text += length + (text[length] != '\0');
 	}
 	return err;
@@ -388,7 +367,25 @@ static int find_rest(int argc, char **argv)
 	return at;
 }
 
-/* Certificates for a connection that may be in plain text would only look like safety. */
+/*
+ * Certificates for a connection that may be in plain text would only look like safety. @prefix: of the
+ * options.
+ */
+static int check_certificates(const struct nats_settings *nats, const char *prefix,
+			      char **ret_error)
+{
+	const char *given = tls_option_given(&nats->tls);
+
+	if (given && !nats->secure)
+		return refuse(ret_error, "--%s%s: '%s' may be without TLS; write tls://%s:%u",
+			      prefix, given + 2, nats->url, nats->host, nats->port);
+	if (nats->tls.key_path && !nats->tls.cert_path)
+		return refuse(ret_error,
+			      "--%skey: there is no certificate for it; add --%scert FILE", prefix,
+			      prefix);
+	return 0;
+}
+
 static int check_nats(const struct nats_settings *nats, const char *option, char **ret_error)
 {
 	const struct nats_login *login = &nats->login;
@@ -399,13 +396,7 @@ static int check_nats(const struct nats_settings *nats, const char *option, char
 	if (!nats->url && given)
 		return refuse(ret_error, "%s: there is no NATS server; add %s nats://HOST", given,
 			      option);
-	given = tls_option_given(&nats->tls);
-	if (given && !nats->secure)
-		return refuse(ret_error, "%s: '%s' may be without TLS; write tls://%s:%u", given,
-			      nats->url, nats->host, nats->port);
-	if (nats->tls.key_path && !nats->tls.cert_path)
-		return refuse(ret_error, "--key: there is no certificate for it; add --cert FILE");
-	return 0;
+	return check_certificates(nats, "", ret_error);
 }
 
 static int settle_hosts(struct fleet_options *options, char **ret_error)
@@ -501,8 +492,8 @@ int fleet_options_parse(int argc, char **argv, struct fleet_options *ret_options
 
 void fleet_options_clear(struct fleet_options *options)
 {
-	fleet_options_free_words(options->via);
-	fleet_options_free_words(options->hosts);
+	run_strings_free(options->via);
+	run_strings_free(options->hosts);
 	nats_settings_clear(&options->nats);
 	*options = (struct fleet_options){0};
 }
@@ -536,16 +527,6 @@ static int settle_beside(struct agent_options *options, char **ret_error)
 	return option_settle_access(&options->observers, ret_error);
 }
 
-static int refuse_groups(const struct observer_access *access, char **ret_error)
-{
-	if (!access->fleet)
-		return 0;
-	return refuse(ret_error,
-		      "--observer: '%s' is no observer's address; give the observer of this host, "
-		      "like 9180 or http://127.0.0.1:9180",
-		      access->fleet);
-}
-
 int agent_options_parse(int argc, char **argv, struct agent_options *ret_options, char **ret_error)
 {
 	struct agent_options options = {0};
@@ -553,8 +534,12 @@ int agent_options_parse(int argc, char **argv, struct agent_options *ret_options
 
 	if (!err && !options.help)
 		err = check_nats(&options.nats, "--fleet", ret_error);
-	if (!err && !options.help)
-		err = refuse_groups(&options.observers, ret_error);
+	if (!err && !options.help && options.observers.fleet)
+		err = refuse(ret_error,
+			     "--observer: '%s' is no observer's address; give the observer of this "
+			     "host, "
+			     "like 9180 or http://127.0.0.1:9180",
+			     options.observers.fleet);
 	if (!err && !options.help)
 		err = settle_beside(&options, ret_error);
 	if (!err && !options.help && !options.nats.url && (options.once || options.name))
@@ -581,18 +566,13 @@ int fleet_options_observers(const struct observer_access *access, struct nats_se
 	struct nats_settings nats = {.tls = {.ca_path = access->ca_path,
 					     .cert_path = access->cert_path,
 					     .key_path = access->key_path}};
-	const char *given = tls_option_given(&nats.tls);
 	int err = apply_url(&nats, "--observer", access->fleet, ret_error);
 
 	if (!err && access->credentials_path)
 		err = read_login("observer-credentials", access->credentials_path, &nats.login,
 				 ret_error);
-	if (!err && given && !nats.secure)
-		err = refuse(ret_error, "--observer-%s: '%s' may be without TLS; write tls://%s:%u",
-			     given + 2, nats.url, nats.host, nats.port);
-	if (!err && nats.tls.key_path && !nats.tls.cert_path)
-		err = refuse(ret_error, "--observer-key: there is no certificate for it; add "
-					"--observer-cert FILE");
+	if (!err)
+		err = check_certificates(&nats, "observer-", ret_error);
 	if (err)
 		nats_settings_clear(&nats);
 	else
@@ -619,27 +599,24 @@ bool fleet_options_names_host(const struct fleet_options *options)
 	return false;
 }
 
-/* A shell takes its command as one word: sh -c 'sojourn-drive agent'. */
-static bool is_shell(const struct fleet_options *options)
-{
-	return !strcmp(options->via[options->via_count - 1], "-c");
-}
-
 char **fleet_options_command(const struct fleet_options *options, const char *host)
 {
-	CLEANUP(cleanup_fleet_options_free_words) char **words = NULL;
-	size_t count = 0;
-	int err = 0;
+	/* A shell takes its command as one word: sh -c 'sojourn-drive agent'. */
+	bool shell = !strcmp(options->via[options->via_count - 1], "-c");
+	autofree char *whole = text_format("exec %s agent", options->agent_program);
+	char **words = NULL;
+	int err = whole ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < options->via_count && !err; i++)
-		err = add_word(&words, &count, with_host(options->via[i], host));
-	if (!err && is_shell(options)) {
-		err = add_word(&words, &count,
-			       text_format("exec %s agent", options->agent_program));
-	} else if (!err) {
-		err = add_word(&words, &count, strdup(options->agent_program));
-		if (!err)
-			err = add_word(&words, &count, strdup("agent"));
+	for (size_t i = 0; i < options->via_count && !err; i++) {
+		autofree char *word = with_host(options->via[i], host);
+
+		err = word ? run_add_text(&words, word) : -ENOMEM;
 	}
-	return err ? NULL : TAKE_PTR(words);
+	if (!err)
+		err = run_add_text(&words, shell ? whole : options->agent_program);
+	if (!err && !shell)
+		err = run_add_text(&words, "agent");
+	if (err)
+		run_strings_free(TAKE_PTR(words));
+	return words;
 }

@@ -74,10 +74,9 @@ int fleet_options_observers(const struct observer_access *access, struct nats_se
 
 /*
  * Return one member's command, NULL-terminated: the words of --via with the host in place of
- * {host}, then the agent.
+ * {host}, then the agent. run_strings_free() frees it.
  */
 char **fleet_options_command(const struct fleet_options *options, const char *host);
-void fleet_options_free_words(char **words);
 /* Return whether --via has {host}. If not, all members have the same command. */
 bool fleet_options_names_host(const struct fleet_options *options);
 

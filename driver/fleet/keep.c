@@ -9,8 +9,6 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/text.h"
 
-#define HEAD_MAX    2048U
-#define PIECE_MAX   ((size_t)256 << 10)
 #define REASON_MAX  512U
 #define AGAIN_STEPS 4U	/* for an acknowledgement */
 #define TRIES_MAX   60U /* two minutes */
@@ -29,14 +27,9 @@ void keep_begin(struct keep *keep, struct nats *nats, const char *run, const cha
 static void publish(const struct keep *keep, size_t number, json_t *message, const char *body,
 		    size_t length)
 {
-	autojson json_t *head = message;
-	autofree char *text = head ? json_dumps(head, JSON_COMPACT) : NULL;
-	autofree char *line = NULL, *reply = NULL;
+	autofree char *reply = text_format("%s%zu", keep->reply, number);
 
-	/* Failures are noticed, as no acknowledgement comes. */
-	if (keep->nats && text && asprintf(&line, "%s\n", text) >= 0 &&
-	    asprintf(&reply, "%s%zu", keep->reply, number) >= 0)
-		(void)nats_ask(keep->nats, keep->subject, reply, line, body, length);
+	relay_publish(keep->nats, keep->subject, reply, message, body, length);
 }
 
 void keep_announce(struct keep *keep, const char *name)
@@ -66,11 +59,8 @@ static void send_missing(struct keep *keep)
 /* From now on the document does not change. It is one piece at least. */
 static void store(struct keep *keep)
 {
-	size_t most = keep->nats ? nats_payload_max(keep->nats) : NATS_PAYLOAD_LEAST;
-
-	most -= HEAD_MAX;
 	keep->storing = true;
-	keep->piece = most < PIECE_MAX ? most : PIECE_MAX;
+	keep->piece = relay_piece(keep->nats);
 	keep->count = keep->last.length ? (keep->last.length - 1) / keep->piece + 1 : 1;
 	keep->missing = keep->count;
 	keep->stored = calloc(keep->count, sizeof(*keep->stored));
@@ -107,13 +97,6 @@ static void take_document(struct keep *keep, const json_t *message)
 	store(keep);
 }
 
-/* As for the coordinator, earlier counts are no result after an error. */
-static void take_error(struct keep *keep, const json_t *message)
-{
-	channel_document_clear(&keep->last);
-	set_reason(keep, json_string_value(json_object_get(message, "reason")));
-}
-
 static void take_line(struct keep *keep, const char *line)
 {
 	autojson json_t *message = channel_parse(line);
@@ -121,9 +104,11 @@ static void take_line(struct keep *keep, const char *line)
 
 	if (!strcmp(type, "document"))
 		take_document(keep, message);
-	else if (!strcmp(type, "error") || !strcmp(type, "refused"))
-		take_error(keep, message);
-	else if (!strcmp(type, "ready"))
+	else if (!strcmp(type, "error") || !strcmp(type, "refused")) {
+		/* As for the coordinator, earlier counts are no result. */
+		channel_document_clear(&keep->last);
+		set_reason(keep, json_string_value(json_object_get(message, "reason")));
+	} else if (!strcmp(type, "ready"))
 		keep->planned = true;
 	else if (!strcmp(type, "silent"))
 		keep->stopped = true;
@@ -134,7 +119,7 @@ void keep_take(struct keep *keep, const char *bytes, size_t length)
 	if (!keep->on || keep->storing)
 		return;
 	if (channel_lines_add(&keep->lines, bytes, length))
-		channel_lines_clear(&keep->lines);
+		nats_input_clear(&keep->lines);
 	for (char *line; (line = channel_lines_take(&keep->lines)); free(line))
 		if (!keep->storing)
 			take_line(keep, line);
@@ -209,7 +194,7 @@ bool keep_is_over(const struct keep *keep)
 
 void keep_clear(struct keep *keep)
 {
-	channel_lines_clear(&keep->lines);
+	nats_input_clear(&keep->lines);
 	channel_document_clear(&keep->document);
 	channel_document_clear(&keep->last);
 	free(keep->reason);

@@ -26,7 +26,7 @@ struct keep {
 	bool on;
 	char subject[RELAY_SUBJECT];
 	char reply[RELAY_SUBJECT];
-	struct channel_lines lines;
+	struct nats_input lines;
 	struct channel_document document; /* of which parts are missing */
 	struct channel_document last;	  /* whole */
 	bool final;			  /* the last one is the result */

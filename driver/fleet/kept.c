@@ -59,12 +59,6 @@ void kept_tell(const struct kept *kept)
 			 kept->run, url, kept->why);
 }
 
-json_t *kept_member(const char *agent, const char *name, int64_t offset_ns, uint64_t round_ns)
-{
-	return json_pack("{s:s, s:s, s:I, s:I}", "agent", agent, "name", name, "offset_ns",
-			 (json_int_t)offset_ns, "round_ns", (json_int_t)round_ns);
-}
-
 static json_t *list_words(char **words)
 {
 	json_t *list = json_array();

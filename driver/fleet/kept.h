@@ -42,8 +42,6 @@ int kept_open(struct kept *kept, const struct fleet_options *options, bool sweep
 /* Log the run's secret and what becomes of it without this coordinator. */
 void kept_tell(const struct kept *kept);
 
-/* One member of the record: its agent's key, its name, how far its clock is ahead. */
-json_t *kept_member(const char *agent, const char *name, int64_t offset_ns, uint64_t round_ns);
 /*
  * Store the record before the start. Takes @members. If it fails nothing is kept, which is logged.
  * @waiting is called meanwhile: the members, too, want to hear from their coordinator.

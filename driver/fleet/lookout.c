@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * The agent beside an observer; see lookout.h. The observer is asked over HTTP as a driver asks it
+ * The agent beside an observer. The observer is asked over HTTP as a driver asks it
  * (run/observer.c), in threads of their own, so this one answers at any time. It may serve several runs
  * at a time, as an observer can. Neighbours: sight.c (whether the observer sees a target), lookouts.c (the
  * other side).
+ *
+ * Subjects: sojourn.to.observers (a run describes its targets), sojourn.to.AGENT.RUN (likewise, and orders),
+ * sojourn.from.RUN.AGENT (answers), sojourn.from.observers.AGENT (an agent says that it is there).
+ * Payloads are as relay.h has them. An order that was not answered is repeated, and a repeated one
+ * changes nothing, so that lost messages do no harm.
+ *
+ * Orders: begin, end, part (of the document), drop, keep, leave. Answers: unseen, looking, sees,
+ * blind, gone; working, begun, ended, failed, part. Phases of a run are numbered.
  */
-#include "lookout.h"
-
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -28,8 +34,6 @@
 #define LEAVE_NS    (2 * NSEC_PER_SEC)
 #define WATCHES_MAX 32U
 #define REASON_MAX  512
-#define PART_MAX    ((size_t)256 << 10)
-#define PART_HEAD   1024U
 
 enum phase {
 	PHASE_NONE,
@@ -77,6 +81,14 @@ struct lookout {
 
 /* ---- answers ---- */
 
+static void answer_reason(const struct lookout *lookout, const char *run, const char *type,
+			  const char *reason)
+{
+	waiting_answer(&lookout->waiting, run,
+		       json_pack("{s:s, s:s, s:s}", "type", type, "name", lookout->waiting.name,
+				 "reason", reason));
+}
+
 static void answer_look(const struct watch *watch)
 {
 	const struct waiting *waiting = &watch->lookout->waiting;
@@ -90,9 +102,7 @@ static void answer_look(const struct watch *watch)
 			       json_pack("{s:s, s:s, s:I}", "type", "sees", "name", name, "targets",
 					 (json_int_t)watch->seen));
 	else
-		waiting_answer(waiting, watch->run,
-			       json_pack("{s:s, s:s, s:s}", "type", "blind", "name", name, "reason",
-					 watch->reason));
+		answer_reason(watch->lookout, watch->run, "blind", watch->reason);
 }
 
 static void answer_phase(const struct watch *watch)
@@ -125,7 +135,7 @@ static bool is_over(void *user)
 static int open_observer(struct lookout *lookout, struct observer **ret_observer)
 {
 	const struct observer_access *access = &lookout->waiting.options->observers;
-	const struct observer_patience patience = {.is_over = is_over, .user = lookout};
+	const struct patience patience = {.is_over = is_over, .user = lookout};
 
 	return observer_new(access, access->urls[0], 0, patience, ret_observer);
 }
@@ -266,13 +276,6 @@ static struct watch *find_watch(struct lookout *lookout, const char *run)
 	return NULL;
 }
 
-static void free_watch(struct watch *watch)
-{
-	observer_free(watch->observer);
-	free(watch->text);
-	free(watch);
-}
-
 /* End its phase at the observer first. */
 static void forget(struct watch *watch)
 {
@@ -286,16 +289,10 @@ static void forget(struct watch *watch)
 	for (size_t i = 0; i < lookout->count; i++)
 		if (lookout->watches[i] == watch)
 			lookout->watches[i] = lookout->watches[--lookout->count];
-	free_watch(watch);
+	observer_free(watch->observer);
+	free(watch->text);
+	free(watch);
 	waiting_leave(&lookout->waiting);
-}
-
-static void answer_blind(const struct lookout *lookout, const char *run, const char *type,
-			 const char *reason)
-{
-	waiting_answer(&lookout->waiting, run,
-		       json_pack("{s:s, s:s, s:s}", "type", type, "name", lookout->waiting.name,
-				 "reason", reason));
 }
 
 static void add_watch(struct lookout *lookout, const char *run, const struct sight *sight,
@@ -304,7 +301,7 @@ static void add_watch(struct lookout *lookout, const char *run, const struct sig
 	struct watch *watch = lookout->count < WATCHES_MAX ? calloc(1, sizeof(*watch)) : NULL;
 
 	if (!watch) {
-		answer_blind(lookout, run, "blind", "it has too many runs already");
+		answer_reason(lookout, run, "blind", "it has too many runs already");
 		return;
 	}
 	watch->lookout = lookout;
@@ -329,9 +326,9 @@ static void compare(struct lookout *lookout, const char *run, const json_t *mess
 	if (sight_compare(json_object_get(message, "targets"), place, &limits, &sight))
 		return;
 	if (!sight.any)
-		answer_blind(lookout, run, "unseen", "");
+		answer_reason(lookout, run, "unseen", "");
 	else if (*sight.refused)
-		answer_blind(lookout, run, "blind", sight.refused);
+		answer_reason(lookout, run, "blind", sight.refused);
 	else
 		add_watch(lookout, run, &sight,
 			  json_string_value(json_object_get(message, "asker")));
@@ -372,31 +369,22 @@ static void take_end(struct watch *watch, json_int_t number)
 	answer_phase(watch);
 }
 
-static void take_drop(struct watch *watch, json_int_t number)
-{
-	if (!watch->busy && number == watch->number)
-		start_work(watch, WORK_DROP);
-}
-
 static void send_part(const struct watch *watch, json_int_t number, json_int_t at)
 {
 	const struct waiting *waiting = &watch->lookout->waiting;
-	size_t most = nats_payload_max(waiting->nats) - PART_HEAD, left;
-	char subject[RELAY_SUBJECT], head[160];
+	size_t most = relay_piece(waiting->nats), left;
+	char subject[RELAY_SUBJECT];
 
 	if (watch->busy || watch->phase != PHASE_ENDED || number != watch->number || at < 0 ||
 	    (size_t)at > watch->length)
 		return;
 	left = watch->length - (size_t)at;
-	most = most < PART_MAX ? most : PART_MAX;
+
 	waiting_address(waiting, watch->run, subject);
-	snprintf(head, sizeof(head),
-		 "{\"type\":\"part\",\"number\":%" JSON_INTEGER_FORMAT
-		 ",\"at\":%" JSON_INTEGER_FORMAT "}\n",
-		 number, at);
 	/* If it fails, the order comes again. */
-	(void)nats_publish(waiting->nats, subject, head, watch->text + at,
-			   left < most ? left : most);
+	relay_publish(waiting->nats, subject, NULL,
+		      json_pack("{s:s, s:I, s:I}", "type", "part", "number", number, "at", at),
+		      watch->text + at, left < most ? left : most);
 }
 
 static void take_order(struct watch *watch, const json_t *message)
@@ -411,8 +399,8 @@ static void take_order(struct watch *watch, const json_t *message)
 		take_end(watch, number);
 	else if (!strcmp(type, "part"))
 		send_part(watch, number, json_integer_value(json_object_get(message, "at")));
-	else if (!strcmp(type, "drop"))
-		take_drop(watch, number);
+	else if (!strcmp(type, "drop") && !watch->busy && number == watch->number)
+		start_work(watch, WORK_DROP);
 	else if (!strcmp(type, "leave"))
 		forget(watch);
 }
@@ -432,7 +420,7 @@ static void on_message(void *user, const char *subject, const char *payload, siz
 	else if (watch && !watch->leaving)
 		take_order(watch, message);
 	else if (!watch && run && relay_is_key(run + 1) && strcmp(channel_type(message), "leave"))
-		answer_blind(lookout, run + 1, "gone", "its agent does not know the run");
+		answer_reason(lookout, run + 1, "gone", "its agent does not know the run");
 }
 
 /* ---- events ---- */
@@ -481,7 +469,7 @@ static void on_ended(void *user, bool again, const char *reason)
 
 	atomic_store(&lookout->until_ns, clock_now_ns() + (again ? 0 : LEAVE_NS));
 	for (size_t i = lookout->count; i; i--) {
-		answer_blind(lookout, lookout->watches[i - 1]->run, "gone", reason);
+		answer_reason(lookout, lookout->watches[i - 1]->run, "gone", reason);
 		forget(lookout->watches[i - 1]);
 	}
 }

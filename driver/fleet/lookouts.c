@@ -39,7 +39,7 @@ static bool wait_while(struct observer_group *group, bool (*is_busy)(const struc
 		now_ns = clock_now_ns() + PATIENCE_NS;
 		until.tv_sec = (time_t)(now_ns / NSEC_PER_SEC);
 		until.tv_nsec = (long)(now_ns % NSEC_PER_SEC);
-		pthread_cond_timedwait(&group->changed, &group->lock, &until);
+		pthread_cond_clockwait(&group->changed, &group->lock, CLOCK_MONOTONIC, &until);
 		pthread_mutex_unlock(&group->lock);
 		over = group->patience.is_over(group->patience.user);
 		pthread_mutex_lock(&group->lock);
@@ -101,6 +101,7 @@ static void describe_some(const struct observer_group *group, enum sees sees, FI
 		fprintf(file, " and %zu more", count - shown);
 }
 
+/* Print after @before. */
 static void describe_blind(const struct observer_group *group, const char *before, FILE *file)
 {
 	for (size_t i = 0; i < group->heard_count; i++) {
@@ -161,7 +162,8 @@ static int refuse_none(const struct observer_group *group, char **ret_error)
 	return refuse(ret_error, "%s", text);
 }
 
-static void describe_late(const struct observer_group *group, const char *before, FILE *file)
+/* Print after @before. Return what is to stand before more. */
+static const char *describe_late(const struct observer_group *group, const char *before, FILE *file)
 {
 	for (size_t i = 0; i < group->heard_count; i++) {
 		const struct lookout_heard *heard = group->heard[i];
@@ -172,14 +174,7 @@ static void describe_late(const struct observer_group *group, const char *before
 			heard->name);
 		before = "; ";
 	}
-}
-
-static bool has_late(const struct observer_group *group)
-{
-	for (size_t i = 0; i < group->heard_count; i++)
-		if (group->heard[i]->late && group->heard[i]->sees == SEES_SOME)
-			return true;
-	return false;
+	return before;
 }
 
 /* Targets of agents that failed under way are not named twice. */
@@ -209,8 +204,7 @@ static char *lookouts_missing(const struct observer_group *group)
 		list_targets(group, targets, file);
 		fprintf(file, ": no observer at %s sees it", group->settings->nats.url);
 	}
-	describe_late(group, targets ? "; " : "", file);
-	describe_blind(group, targets || has_late(group) ? "; " : "", file);
+	describe_blind(group, describe_late(group, targets ? "; " : "", file), file);
 	pthread_mutex_unlock(&own->lock);
 	if (!fclose(file) && *text)
 		return text;
@@ -239,19 +233,7 @@ static void lookouts_free(struct observer_group *group)
 
 DEFINE_CLEANUP(struct observer_group *, lookouts_free)
 
-/* Use CLOCK_MONOTONIC: the wall clock may be set meanwhile. */
-static void init_lock(struct observer_group *group)
-{
-	pthread_condattr_t monotonic;
-
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_mutex_init(&group->lock, NULL);
-	pthread_cond_init(&group->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-}
-
-static int make_group(const struct lookouts_settings *settings, struct observer_patience patience,
+static int make_group(const struct lookouts_settings *settings, struct patience patience,
 		      struct observer_group **ret_group)
 {
 	struct observer_group *group = calloc(1, sizeof(*group));
@@ -264,7 +246,8 @@ static int make_group(const struct lookouts_settings *settings, struct observer_
 	group->settings = settings;
 	group->patience = patience;
 	group->calling = true;
-	init_lock(group);
+	pthread_mutex_init(&group->lock, NULL);
+	pthread_cond_init(&group->changed, NULL);
 	*ret_group = group;
 	return 0;
 }
@@ -285,7 +268,7 @@ static int gather(struct observer_group *group, char **ret_error)
 }
 
 static int lookouts_find(const void *settings, const struct drive_rows *rows,
-			 struct observer_patience patience, struct observer_group **ret_group,
+			 struct patience patience, struct observer_group **ret_group,
 			 char **ret_error)
 {
 	CLEANUP(cleanup_lookouts_free) struct observer_group *group = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * All observers at a NATS server that see the targets of a run, as one group behind
- * run/observers.h. lookout.h has the agents beside them.
+ * run/observers.h. lookout.c has the agents beside them.
  */
 #ifndef DRIVER_FLEET_LOOKOUTS_H
 #define DRIVER_FLEET_LOOKOUTS_H

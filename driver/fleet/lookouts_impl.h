@@ -52,7 +52,7 @@ struct lookout_heard {
 /* @lock guards all but the first members, which do not change. The thread holds it in callbacks. */
 struct observer_group {
 	const struct lookouts_settings *settings;
-	struct observer_patience patience;
+	struct patience patience;
 	struct sight_targets targets;
 	char run[SECRET_LENGTH + 1];
 	pthread_t thread;

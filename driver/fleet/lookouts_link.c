@@ -7,18 +7,19 @@
 #include "lookouts_impl.h"
 
 #include <errno.h>
-#include <signal.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "channel.h"
-#include "lookout.h"
+
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/text.h"
 #include "transport/loop.h"
+#include "waiting.h"
 
 #define REPEAT_STEPS 5U	  /* between two orders that were not answered, and two calls */
 #define KEEP_STEPS   20U  /* an agent gives up a run that is silent for 60 s */
@@ -40,7 +41,7 @@ static void order(const struct observer_group *group, const struct lookout_heard
 {
 	char subject[RELAY_SUBJECT];
 
-	snprintf(subject, sizeof(subject), "sojourn.to.%s.%s", heard->agent, group->run);
+	relay_address(heard->agent, group->run, subject);
 	publish(group, subject,
 		json_pack("{s:s, s:I, s:I}", "type", type, "number", group->number, "at",
 			  (json_int_t)heard->have));
@@ -57,14 +58,6 @@ static void call(const struct observer_group *group, const char *subject)
 	publish(group, subject,
 		json_pack("{s:s, s:s, s:s, s:s, s:O}", "type", "look", "run", group->run, "place",
 			  place, "asker", asker, "targets", group->targets.list));
-}
-
-static void call_one(const struct observer_group *group, const char *agent)
-{
-	char subject[RELAY_SUBJECT];
-
-	snprintf(subject, sizeof(subject), "sojourn.to.%s.%s", agent, group->run);
-	call(group, subject);
 }
 
 const char *lookouts_order(enum mark mark)
@@ -249,16 +242,19 @@ static void on_message(void *user, const char *subject, const char *payload, siz
 	static const char to_all[] = LOOKOUT_FROM_ALL ".";
 	struct observer_group *group = user;
 	const char *agent = strrchr(subject, '.'), *body;
+	char answer[RELAY_SUBJECT];
 	size_t body_length;
 	autojson json_t *message = relay_parse(payload, length, &body, &body_length);
 
 	if (!agent || !relay_is_key(agent + 1) || !message || !channel_type(message))
 		return;
 	pthread_mutex_lock(&group->lock);
-	if (!strncmp(subject, to_all, strlen(to_all)))
-		call_one(group, agent + 1);
-	else
+	if (!strncmp(subject, to_all, strlen(to_all))) {
+		relay_address(agent + 1, group->run, answer);
+		call(group, answer);
+	} else {
 		take_answer(group, agent + 1, message, body, body_length);
+	}
 	pthread_cond_signal(&group->changed);
 	pthread_mutex_unlock(&group->lock);
 }
@@ -379,28 +375,25 @@ static void on_step(uv_timer_t *timer)
 	pthread_mutex_unlock(&group->lock);
 }
 
-static void say_goodbye(struct observer_group *group)
-{
-	for (size_t i = 0; i < group->heard_count; i++)
-		if (group->heard[i]->sees != SEES_NONE)
-			order(group, group->heard[i], "leave");
-}
-
 /* The main thread has new orders. */
 static void on_wake(uv_async_t *wake)
 {
 	struct observer_group *group = wake->data;
 
 	pthread_mutex_lock(&group->lock);
-	for (size_t i = 0; i < group->heard_count && !group->leaving; i++) {
-		give_order(group, group->heard[i]);
-		if (group->heard[i]->mark != MARK_DROPPING)
+	for (size_t i = 0; i < group->heard_count; i++) {
+		struct lookout_heard *heard = group->heard[i];
+
+		if (group->leaving && heard->sees != SEES_NONE)
+			order(group, heard, "leave");
+		if (group->leaving)
 			continue;
-		order(group, group->heard[i], "drop");
-		group->heard[i]->mark = MARK_NONE;
+		give_order(group, heard);
+		if (heard->mark != MARK_DROPPING)
+			continue;
+		order(group, heard, "drop");
+		heard->mark = MARK_NONE;
 	}
-	if (group->leaving)
-		say_goodbye(group);
 	pthread_mutex_unlock(&group->lock);
 }
 
@@ -417,20 +410,6 @@ static void *run_loop(void *user)
 
 /* ---- opened and closed, by the main thread ---- */
 
-/* Signals belong to the main thread. */
-static int start_thread(struct observer_group *group)
-{
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&group->thread, NULL, run_loop, group);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	group->threaded = !err;
-	return err;
-}
-
 int lookouts_link_open(struct observer_group *group)
 {
 	int err = secret_make(group->run);
@@ -444,7 +423,8 @@ int lookouts_link_open(struct observer_group *group)
 	if (!err)
 		err = uv_timer_start(&group->timer, on_step, LOOKOUTS_STEP_MS, LOOKOUTS_STEP_MS);
 	if (!err)
-		err = start_thread(group);
+		err = loop_thread(&group->thread, run_loop, group);
+	group->threaded = !err;
 	if (err)
 		loop_close_handles(&group->loop);
 	return err;

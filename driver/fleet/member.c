@@ -634,7 +634,7 @@ void member_clear(struct member *member)
 {
 	run_free(member->run);
 	free(member->reason);
-	channel_lines_clear(&member->lines);
+	nats_input_clear(&member->lines);
 	channel_document_clear(&member->document);
 	channel_document_clear(&member->unread);
 	run_strings_free(member->result.sources);

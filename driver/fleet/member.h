@@ -73,7 +73,7 @@ struct member {
 	int64_t status;
 	int signal;
 	struct plan_place place; /* how much of the plan it has been sent */
-	struct channel_lines lines;
+	struct nats_input lines;
 	struct channel_document document; /* of which parts are missing */
 	struct channel_document unread;	  /* whole, newer than @run */
 	char said[256];			  /* last line of its standard error */

@@ -85,12 +85,6 @@ static struct post *find_post(struct muster *muster, const char *agent)
 	return NULL;
 }
 
-static void address(const struct muster *muster, const char *agent,
-		    char ret_subject[static RELAY_SUBJECT])
-{
-	snprintf(ret_subject, RELAY_SUBJECT, "sojourn.to.%s.%s", agent, muster->run);
-}
-
 static uint32_t window_of(const struct muster *muster)
 {
 	uint32_t share = WINDOWS_BYTES / muster->count;
@@ -128,33 +122,17 @@ static void on_closed(void *user)
 	(void)user;
 }
 
-static void close_fds(struct post *post)
+/* The member's end stays out of the children: no agent is started here, but a name may be looked up. */
+static int open_pipe(uv_pipe_t *pipe, unsigned int own, int *ret_other)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(post->fds); i++) {
-		cleanup_close(&post->fds[i]);
-		post->fds[i] = -1;
-	}
-}
+	int fds[2], err;
 
-/* The member's ends stay out of the children: no agent is started here, but a name may be looked up. */
-static int open_pipes(struct post *post)
-{
-	int said[2], sent[2], err;
-
-	if (pipe2(said, O_CLOEXEC | O_NONBLOCK))
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK))
 		return -errno;
-	err = uv_pipe_open(&post->relay.out, said[1]);
-	post->fds[0] = said[0];
-	if (err) {
-		close(said[1]);
-		return err;
-	}
-	if (pipe2(sent, O_CLOEXEC | O_NONBLOCK))
-		return -errno;
-	err = uv_pipe_open(&post->relay.in, sent[0]);
-	post->fds[1] = sent[1];
+	err = uv_pipe_open(pipe, fds[own]);
+	*ret_other = fds[!own];
 	if (err)
-		close(sent[0]);
+		close(fds[own]);
 	return err;
 }
 
@@ -165,11 +143,13 @@ static int open_relay(struct post *post)
 	char subject[RELAY_SUBJECT];
 	int err;
 
-	address(muster, post->agent, subject);
+	relay_address(post->agent, muster->run, subject);
 	err = relay_open(&post->relay, muster->loop, muster->nats, subject, &owner);
 	post->opened = true;
 	if (!err)
-		err = open_pipes(post);
+		err = open_pipe(&post->relay.out, 1, &post->fds[0]);
+	if (!err)
+		err = open_pipe(&post->relay.in, 0, &post->fds[1]);
 	if (err)
 		return err;
 	relay_begin(&post->relay, window_of(muster));
@@ -192,7 +172,7 @@ static void claim(struct muster *muster, struct post *post, const struct heard *
 	free(post->name);
 	post->name = strdup(heard->name);
 	post->asked = 0;
-	address(muster, heard->agent, subject);
+	relay_address(heard->agent, muster->run, subject);
 	relay_send(muster->nats, subject,
 		   json_pack("{s:s, s:s, s:b, s:I, s:I}", "type", "claim", "asker", muster->asker,
 			     "keep", muster->kept, "window", (json_int_t)window_of(muster),
@@ -260,7 +240,7 @@ static void take_acceptance(struct muster *muster, const char *agent, const char
 	if (post && post->accepted)
 		return;
 	if (!post) {
-		address(muster, agent, subject);
+		relay_address(agent, muster->run, subject);
 		relay_send(muster->nats, subject,
 			   json_pack("{s:i, s:i, s:s}", "at", 0, "ack", 0, "end",
 				     "it answered too late"));
@@ -369,11 +349,17 @@ static void on_failed(void *user, const char *reason)
 	}
 }
 
-static void connect_again(struct muster *muster)
+static int connect_to(struct muster *muster, char **ret_error)
 {
 	const struct nats_owner owner = {muster, on_open, on_message, on_failed};
+
+	return nats_open(muster->loop, &muster->options->nats, &owner, &muster->nats, ret_error);
+}
+
+static void connect_again(struct muster *muster)
+{
 	autofree char *error = NULL;
-	int err = nats_open(muster->loop, &muster->options->nats, &owner, &muster->nats, &error);
+	int err = connect_to(muster, &error);
 
 	if (err)
 		fail(muster, error ? error : strerror(-err));
@@ -470,7 +456,7 @@ static int refuse_few(const struct muster *muster, char **ret_error)
 		      ours, muster->count, options->nats.url, time, others, options->nats.url);
 }
 
-static int wait_for_agents(struct muster *muster, struct muster_patience patience, char **ret_error)
+static int wait_for_agents(struct muster *muster, struct patience patience, char **ret_error)
 {
 	uint64_t steps = muster->options->gather_ns / (STEP_MS * NSEC_PER_MSEC);
 
@@ -529,8 +515,6 @@ static char *describe_asker(void)
 
 static int open_muster(struct muster *muster, char **ret_error)
 {
-	const struct nats_owner owner = {muster, on_open, on_message, on_failed};
-
 	muster->asker = describe_asker();
 	muster->posts = calloc(muster->count, sizeof(*muster->posts));
 	if (!muster->asker || !muster->posts)
@@ -541,11 +525,11 @@ static int open_muster(struct muster *muster, char **ret_error)
 		muster->posts[i].fds[1] = -1;
 	}
 	uv_timer_start(&muster->timer, on_step, STEP_MS, STEP_MS);
-	return nats_open(muster->loop, &muster->options->nats, &owner, &muster->nats, ret_error);
+	return connect_to(muster, ret_error);
 }
 
 int muster_call(uv_loop_t *loop, const struct fleet_options *options, const struct kept *kept,
-		struct muster_patience patience, struct muster **ret_muster, char **ret_error)
+		struct patience patience, struct muster **ret_muster, char **ret_error)
 {
 	struct muster *muster = calloc(1, sizeof(*muster));
 	int err = muster ? uv_timer_init(loop, &muster->timer) : -ENOMEM;
@@ -601,7 +585,8 @@ void muster_free(struct muster *muster)
 	if (!muster)
 		return;
 	for (uint32_t i = 0; muster->posts && i < muster->count; i++) {
-		close_fds(&muster->posts[i]);
+		cleanup_close(&muster->posts[i].fds[0]);
+		cleanup_close(&muster->posts[i].fds[1]);
 		relay_clear(&muster->posts[i].relay);
 		free(muster->posts[i].name);
 	}

@@ -13,21 +13,16 @@
 #include "fleet_options.h"
 #include "kept.h"
 #include "member.h"
+#include "transport/loop.h"
 
 struct muster;
-
-/* Asked between turns of the loop: whether to give up waiting. */
-struct muster_patience {
-	bool (*is_over)(void *user);
-	void *user;
-};
 
 /*
  * Call agents for the run of @kept, which store their results if it is kept. Wait until the wanted number of agents has accepted. -EINVAL with a sentence in @ret_error,
  * -ECANCELED if the patience is over, other -errno.
  */
 int muster_call(uv_loop_t *loop, const struct fleet_options *options, const struct kept *kept,
-		struct muster_patience patience, struct muster **ret_muster, char **ret_error);
+		struct patience patience, struct muster **ret_muster, char **ret_error);
 /* Return the name of the agent that is member @index. */
 const char *muster_name(const struct muster *muster, uint32_t index);
 /* Return its key. */

@@ -58,16 +58,12 @@ static uint64_t largest_of(const struct ladder *ladder)
 	return ladder->count ? ladder->loads[ladder->count - 1] : 0;
 }
 
-/* Each step has its own connections, and as many threads as these allow. */
-static bool is_sweep_of_connections(const struct options *options)
-{
-	return options->command == COMMAND_SWEEP && !options->ladder.of_rates;
-}
-
 int plan_check(const struct options *options, uint32_t members, char **ret_error)
 {
 	const struct load_settings *load = &options->load;
 	uint64_t largest = largest_of(&options->ladder);
+	/* Each step has its own connections, and as many threads as these allow. */
+	bool of_connections = options->command == COMMAND_SWEEP && !options->ladder.of_rates;
 	int err;
 
 	if (options->link.sources.count && options->link.sources.count < members)
@@ -82,7 +78,7 @@ int plan_check(const struct options *options, uint32_t members, char **ret_error
 			      ", cannot be divided between %u members, each needs at least 1; use "
 			      "fewer members, or more load",
 			      largest, members);
-	if (!is_sweep_of_connections(options) && load->connections < members * options->run.threads)
+	if (!of_connections && load->connections < members * options->run.threads)
 		return refuse(ret_error,
 			      "--connections: %u cannot be divided between %u members of %u "
 			      "thread%s each; every thread needs a connection",
@@ -503,12 +499,10 @@ static int take_arguments(struct plan_inbox *inbox, const json_t *arguments, cha
 static void take_share(const struct plan_inbox *inbox, struct options *options, uint32_t index,
 		       uint32_t count)
 {
-	uint32_t threads = options->run.threads, own = 0, all = options->load.connections;
+	uint32_t all = options->load.connections;
 
-	for (uint32_t thread = 0; thread < threads; thread++)
-		own += share_of(all, threads * count, share_sharer(index, count, thread));
 	options->load.member = (struct load_member){index, count, all, NULL};
-	options->load.connections = own;
+	options->load.connections = share_of_driver(all, options->run.threads, count, index);
 	options->load.requests = share_of_count(options->load.requests, count, index);
 	options->link.policy.connect_rate = share_of_count(inbox->connect_rate, count, index);
 }

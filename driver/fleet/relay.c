@@ -8,9 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "channel.h"
 #include "sojourn/cleanup.h"
 
-#define HEAD_MAX   1024U /* of a payload, which the reason of an end may fill */
+#define HEAD_MAX   2048U /* of a payload, which the reason of an end may fill */
 #define HEX	   "0123456789abcdef"
 #define NAME_SIGNS HEX "ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._-"
 #define PIECE_MAX  ((size_t)256 << 10)
@@ -20,14 +21,31 @@
 
 /* ---- messages ---- */
 
+void relay_publish(struct nats *nats, const char *subject, const char *reply, json_t *message,
+		   const char *body, size_t length)
+{
+	autofree char *line = channel_line(message);
+
+	/* Ignore failures: the end of the connection is reported, and what is not acknowledged is sent again. */
+	if (line && nats)
+		(void)nats_ask(nats, subject, reply, line, body, length);
+}
+
 void relay_send(struct nats *nats, const char *subject, json_t *message)
 {
-	autojson json_t *own = message;
-	autofree char *text = own ? json_dumps(own, JSON_COMPACT) : NULL;
+	relay_publish(nats, subject, NULL, message, NULL, 0);
+}
 
-	/* Ignore failures: the end of the connection is reported anyway. */
-	if (text && nats)
-		(void)nats_publish(nats, subject, text, "\n", 1);
+size_t relay_piece(const struct nats *nats)
+{
+	size_t most = (nats ? nats_payload_max(nats) : NATS_PAYLOAD_LEAST) - HEAD_MAX;
+
+	return most < PIECE_MAX ? most : PIECE_MAX;
+}
+
+void relay_address(const char *agent, const char *run, char ret_subject[static RELAY_SUBJECT])
+{
+	snprintf(ret_subject, RELAY_SUBJECT, "sojourn.to.%s.%s", agent, run);
 }
 
 json_t *relay_parse(const char *payload, size_t length, const char **ret_body, size_t *ret_length)
@@ -102,12 +120,7 @@ void relay_drop(struct relay *relay)
 /* Without a connection the bytes stay unsure, and are sent again over the next one. */
 static void post(struct relay *relay, json_t *message, const char *bytes, size_t length)
 {
-	autojson json_t *head = message;
-	autofree char *text = head ? json_dumps(head, JSON_COMPACT) : NULL;
-	autofree char *line = NULL;
-
-	if (relay->nats && text && asprintf(&line, "%s\n", text) >= 0)
-		(void)nats_publish(relay->nats, relay->subject, line, bytes, length);
+	relay_publish(relay->nats, relay->subject, NULL, message, bytes, length);
 	relay->reported = relay->written;
 }
 
@@ -146,13 +159,10 @@ static int send_bytes(struct relay *relay, const char *bytes, size_t length, con
 static void send_again(struct relay *relay, bool ask)
 {
 	size_t unsure = (size_t)(relay->sent - relay->acknowledged), at = 0;
+	size_t most = relay_piece(relay->nats);
 
 	do {
-		size_t most = relay->nats ? nats_payload_max(relay->nats) - HEAD_MAX : unsure;
-		size_t length = unsure - at;
-
-		most = most < PIECE_MAX ? most : PIECE_MAX;
-		length = length < most ? length : most;
+		size_t length = unsure - at < most ? unsure - at : most;
 		post(relay,
 		     json_pack("{s:I, s:I, s:b}", "at",
 			       (json_int_t)relay->acknowledged + (json_int_t)at, "ack",
@@ -187,14 +197,12 @@ static void fail(struct relay *relay, const char *reason)
 static size_t room(const struct relay *relay)
 {
 	size_t free_bytes = relay->window - (size_t)(relay->sent - relay->acknowledged);
-	size_t most;
+	size_t most = relay_piece(relay->nats);
 
 	if (relay->muted)
 		return PIECE_MAX;
 	if (!relay->nats)
 		return 0;
-	most = nats_payload_max(relay->nats) - HEAD_MAX;
-	most = most < PIECE_MAX ? most : PIECE_MAX;
 	return free_bytes < most ? free_bytes : most;
 }
 

@@ -87,8 +87,18 @@ void relay_drop(struct relay *relay);
 
 /* ---- messages beside the bytes ---- */
 
-/* Publish @message, and free it. Both may be NULL: no connection, no memory. */
+/*
+ * Publish @message and the @length bytes after it, and free @message. @nats, @message: NULL without
+ * connection or memory. An answer comes to the subject @reply; NULL: none is wanted.
+ */
+void relay_publish(struct nats *nats, const char *subject, const char *reply, json_t *message,
+		   const char *body, size_t length);
+/* Likewise, the message alone. */
 void relay_send(struct nats *nats, const char *subject, json_t *message);
+/* Return how many bytes after a message the server carries; without a connection, what any does. */
+size_t relay_piece(const struct nats *nats);
+/* The subject of messages to an agent about a run. */
+void relay_address(const char *agent, const char *run, char ret_subject[static RELAY_SUBJECT]);
 /* Return the JSON line of a payload; NULL: there is none. *@ret_body is what follows it. */
 json_t *relay_parse(const char *payload, size_t length, const char **ret_body, size_t *ret_length);
 /* Return whether @text is the key of an agent or run: as secret_make() makes them. */

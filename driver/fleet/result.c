@@ -94,19 +94,6 @@ static uint64_t first_begin(const struct member *members, uint32_t count)
 	return first_ns;
 }
 
-/*
- * Return a member's connections, dealt out as in crew.c: a lost member may not have reported them.
- */
-static uint32_t connections_of(const struct fleet_outcome *outcome, uint32_t count, uint32_t index)
-{
-	uint32_t threads = outcome->threads, sum = 0;
-
-	for (uint32_t thread = 0; thread < threads; thread++)
-		sum += share_of(outcome->load->connections, threads * count,
-				share_sharer(index, count, thread));
-	return sum;
-}
-
 static int describe(struct member *member, uint64_t first_ns, struct run_fleet_member *entry)
 {
 	struct member_result *result = &member->result;
@@ -126,29 +113,24 @@ static int describe(struct member *member, uint64_t first_ns, struct run_fleet_m
 	return copy(&entry->limited, result->limited);
 }
 
-static void free_list(struct run_fleet_member *list, uint32_t count)
-{
-	for (uint32_t i = 0; list && i < count; i++) {
-		free(list[i].host);
-		run_strings_free(list[i].sources);
-		free(list[i].limited);
-		free(list[i].reason);
-	}
-	free(list);
-}
-
+/* A lost member may not have reported its connections, so they are dealt out as in crew.c. */
 static int list_members(struct member *members, uint32_t count, const struct fleet_outcome *outcome,
-			struct run_fleet_member **ret_list)
+			struct run_driver *driver)
 {
-	struct run_fleet_member *list = calloc(count, sizeof(*list));
 	uint64_t first_ns = first_begin(members, count);
-	int err = list ? 0 : -ENOMEM;
+	int err = 0;
 
-	*ret_list = list;
+	driver->members = calloc(count, sizeof(*driver->members));
+	if (!driver->members)
+		return -ENOMEM;
+	driver->member_count = count;
 	for (uint32_t i = 0; i < count && !err; i++) {
-		list[i].connections = connections_of(outcome, count, i);
-		list[i].rate = share_of_count(outcome->load->schedule.rate, count, i);
-		err = describe(&members[i], first_ns, &list[i]);
+		struct run_fleet_member *entry = &driver->members[i];
+
+		entry->connections =
+			share_of_driver(outcome->load->connections, outcome->threads, count, i);
+		entry->rate = share_of_count(outcome->load->schedule.rate, count, i);
+		err = describe(&members[i], first_ns, entry);
 	}
 	return err;
 }
@@ -172,39 +154,24 @@ static int add_rest(struct fleet_sum *sum, struct member *members, uint32_t coun
 	return 0;
 }
 
-/* Members know only their own shares, so set the requested numbers of the whole run. */
-static int settle_interrupted(const struct fleet_outcome *outcome, struct run_driver *driver)
-{
-	free(TAKE_PTR(driver->interrupted));
-	return outcome->interrupted ? result_set_interrupted(outcome->load, driver) : 0;
-}
-
-static int settle_command(char **command, struct run *run)
-{
-	run_strings_free(run->command);
-	run->command = run_strings_copy(command);
-	return run->command ? 0 : -ENOMEM;
-}
-
 int fleet_result(struct fleet_sum *sum, struct member *members, uint32_t count,
 		 const struct fleet_outcome *outcome, struct run **ret_run, char **ret_error)
 {
 	CLEANUP(cleanup_run_free) struct run *run = NULL;
-	struct run_fleet_member *list = NULL;
 	int err = add_rest(sum, members, count, &run, ret_error);
 
 	if (!err)
-		err = list_members(members, count, outcome, &list);
-	if (!err) {
-		run->driver->members = list;
-		run->driver->member_count = count;
-		err = settle_interrupted(outcome, run->driver);
-	} else {
-		free_list(list, count);
-	}
-	if (!err)
-		err = settle_command(outcome->command, run);
-	if (!err)
-		*ret_run = TAKE_PTR(run);
-	return err;
+		err = list_members(members, count, outcome, run->driver);
+	if (err)
+		return err;
+	/* Members know only their own shares, so set the requested numbers of the whole run. */
+	free(TAKE_PTR(run->driver->interrupted));
+	if (outcome->interrupted && result_set_interrupted(outcome->load, run->driver))
+		return -ENOMEM;
+	run_strings_free(run->command);
+	run->command = run_strings_copy(outcome->command);
+	if (!run->command)
+		return -ENOMEM;
+	*ret_run = TAKE_PTR(run);
+	return 0;
 }

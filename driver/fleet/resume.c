@@ -18,6 +18,7 @@
 #include "sojourn/refuse.h"
 #include "steps.h"
 #include "store.h"
+#include "transport/loop.h"
 
 #define STEP_MS 250U
 /* For an agent's answer, also after its NATS server was killed. */
@@ -339,12 +340,8 @@ static int begin_waiting(struct resume *resume)
 	int err = uv_timer_init(loop, &resume->timer);
 
 	resume->timer.data = resume;
-	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++) {
-		err = uv_signal_init(loop, &resume->signals[i]);
-		resume->signals[i].data = resume;
-		if (!err)
-			err = uv_signal_start(&resume->signals[i], on_signal, numbers[i]);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++)
+		err = loop_signal(loop, &resume->signals[i], on_signal, numbers[i], resume);
 	return err ? err : uv_timer_start(&resume->timer, on_step, 0, STEP_MS);
 }
 
@@ -396,14 +393,6 @@ static void settle_member(struct member *member, struct place *place)
 		lose(member, "its driver was ended by a signal on its host");
 }
 
-static bool is_cut(const struct resume *resume)
-{
-	for (uint32_t i = 0; i < resume->count; i++)
-		if (resume->places[i].interrupted)
-			return true;
-	return false;
-}
-
 /* The marks of the first coordinator are lost with it. */
 static int note_observers(const struct options *options, struct run *run)
 {
@@ -429,9 +418,10 @@ int resume_run(struct resume *resume, const struct options *options, struct run 
 
 	if (err)
 		return err;
-	for (uint32_t i = 0; i < resume->count; i++)
+	for (uint32_t i = 0; i < resume->count; i++) {
 		settle_member(&resume->members[i], &resume->places[i]);
-	outcome.interrupted = is_cut(resume);
+		outcome.interrupted |= resume->places[i].interrupted;
+	}
 	if (outcome.interrupted && !resume->interrupted)
 		log_note("members ended the load early, as they had no coordinator");
 	err = fleet_result(&sum, resume->members, resume->count, &outcome, &run, ret_error);

@@ -110,8 +110,6 @@ static int add_target(struct sight_targets *targets, const struct target *target
 	autofree char *name = NULL;
 	bool bare = strchr(target->host, ':');
 	json_t *addresses, *message;
-	int err;
-
 	if (asprintf(&name, "%s%s%s:%u", bare ? "[" : "", target->host, bare ? "]" : "",
 		     target->port) < 0)
 		return -ENOMEM;
@@ -123,8 +121,7 @@ static int add_target(struct sight_targets *targets, const struct target *target
 		return -ENOMEM;
 	addresses = json_object_get(message, "addresses");
 	targets->names[targets->count++] = json_string_value(json_object_get(message, "name"));
-	err = add_addresses(target, addresses, ret_error);
-	return err;
+	return add_addresses(target, addresses, ret_error);
 }
 
 int sight_describe(const struct drive_rows *rows, struct sight_targets *ret_targets,
@@ -168,17 +165,12 @@ static bool is_loopback(const char *address)
  */
 static bool is_of_this_host(struct sockaddr_storage address)
 {
-	autoclose int fd = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct sockaddr_storage own = {0};
-	socklen_t length = sizeof(own);
+	struct sockaddr_storage own;
 	size_t size;
 	const void *bytes = address_bytes((const struct sockaddr *)&address, &size);
 
 	((struct sockaddr_in *)&address)->sin_port = htons(DISCARD); /* at the same place in IPv6 */
-	return fd >= 0 &&
-	       !connect(fd, (const struct sockaddr *)&address, address_length(&address)) &&
-	       !getsockname(fd, (struct sockaddr *)&own, &length) &&
-	       own.ss_family == address.ss_family &&
+	return !source_route(&address, &own) && own.ss_family == address.ss_family &&
 	       !memcmp(address_bytes((const struct sockaddr *)&own, &size), bytes, size);
 }
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * An agent's side of a fleet over NATS; see standby.h. A process of its own drives, so this one
+ * An agent's side of a fleet over NATS. A process of its own drives, so this one
  * relays messages however busy that is. Nothing of a run is left for the next one. muster.c is the
  * other side.
  */
-#include "standby.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>

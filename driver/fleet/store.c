@@ -27,9 +27,6 @@
 #define TOTAL_STEPS  40U /* before it has failed */
 #define REPLICAS     3	 /* in a cluster; a single server has one */
 
-#define HEAD_MAX  2048U
-#define PIECE_MAX ((size_t)256 << 10)
-
 /* The server's codes for what is no error here. */
 #define CODE_OTHER_SETTINGS 10058 /* the stream exists: an administrator has made it */
 #define CODE_NO_MESSAGE	    10037
@@ -273,12 +270,8 @@ int store_put(struct store *store, const char *name, const char *text, char **re
 
 	snprintf(subject, sizeof(subject), "sojourn.kept.%s.%s", store->run, name);
 	while (!err && at < total) {
-		size_t most = store->nats ? nats_payload_max(store->nats) : NATS_PAYLOAD_LEAST;
-		size_t length = total - at;
-
-		most -= HEAD_MAX;
-		most = most < PIECE_MAX ? most : PIECE_MAX;
-		length = length < most ? length : most;
+		size_t most = relay_piece(store->nats);
+		size_t length = total - at < most ? total - at : most;
 		err = put_piece(store, subject, text, total, at, length, ret_error);
 		at += length;
 	}
@@ -369,7 +362,7 @@ void store_tell(struct store *store, const char *agent, json_t *message)
 {
 	char subject[RELAY_SUBJECT];
 
-	snprintf(subject, sizeof(subject), "sojourn.to.%s.%s", agent, store->run);
+	relay_address(agent, store->run, subject);
 	relay_send(store->open ? store->nats : NULL, subject, message);
 }
 

@@ -129,12 +129,9 @@ static int open_handles(struct waiting *waiting)
 	int err = uv_timer_init(&waiting->loop, &waiting->timer);
 
 	waiting->timer.data = waiting;
-	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++) {
-		err = uv_signal_init(&waiting->loop, &waiting->signals[i]);
-		waiting->signals[i].data = waiting;
-		if (!err)
-			err = uv_signal_start(&waiting->signals[i], on_signal, numbers[i]);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(numbers) && !err; i++)
+		err = loop_signal(&waiting->loop, &waiting->signals[i], on_signal, numbers[i],
+				  waiting);
 	return err ? err
 		   : uv_timer_start(&waiting->timer, on_step, WAITING_STEP_MS, WAITING_STEP_MS);
 }

@@ -61,6 +61,22 @@ void waiting_leave(struct waiting *waiting);
 /* The subject of messages to the driver of @run. */
 void waiting_address(const struct waiting *waiting, const char *run,
 		     char ret_subject[static RELAY_SUBJECT]);
+/*
+ * `sojourn-drive agent --fleet`: waits for coordinators, and starts an agent (agent.c) for each run, one
+ * at a time, whose standard input and output are relayed. Return as waiting_run(), or after the one
+ * run of --once.
+ */
+int standby_run(const struct agent_options *options, char **ret_error);
+
+#define LOOKOUT_TO_ALL	 "sojourn.to.observers"
+#define LOOKOUT_FROM_ALL "sojourn.from.observers"
+
+/*
+ * `sojourn-drive agent --fleet URL --observer URL`: waits beside the observer, and marks there the
+ * phases of runs whose targets the observer sees. lookout.c has the messages. Return as waiting_run().
+ */
+int lookout_run(const struct agent_options *options, char **ret_error);
+
 /* Send @message to it, and free that. Without a connection it is lost. */
 void waiting_answer(const struct waiting *waiting, const char *run, json_t *message);
 

@@ -14,14 +14,6 @@
 #include "preflight.h"
 #include "sojourn/clock.h"
 
-/* Multiply, up to UINT64_MAX. */
-static uint64_t multiply(uint64_t a, uint64_t b)
-{
-	uint64_t product;
-
-	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
 /* Count ports held towards the target by others or an earlier run; on failure none. */
 static void look(const struct link_settings *link, const struct target *target, uint32_t range,
 		 struct preflight *preflight)
@@ -52,9 +44,10 @@ static int check(const struct link_settings *link, const struct load_settings *l
 
 	if (target->address.ss_family == AF_UNSPEC)
 		return 0;
-	if (load->schedule.rate && !load->requests)
-		preflight.requests =
-			multiply(load->schedule.rate, load->duration_ns / NSEC_PER_SEC + 1);
+	if (load->schedule.rate && !load->requests &&
+	    __builtin_mul_overflow(load->schedule.rate, load->duration_ns / NSEC_PER_SEC + 1,
+				   &preflight.requests))
+		preflight.requests = UINT64_MAX;
 	preflight.rate = preflight.rate * share / of;
 	preflight.requests = preflight.requests / of * share;
 	preflight.policy.reset |= engine_has(target->engine, ENGINE_DATAGRAMS); /* no TIME_WAIT */

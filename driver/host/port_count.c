@@ -140,21 +140,6 @@ void port_count_free(struct port_count *count)
 	free(count);
 }
 
-/* Find the kernel's source address: connecting a datagram socket only looks up the route. */
-static int add_route(struct port_count *count, const struct target *target)
-{
-	struct sockaddr_storage own = {0};
-	socklen_t length = sizeof(own);
-	autoclose int fd = socket(target->address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 ||
-	    connect(fd, (const struct sockaddr *)&target->address,
-		    address_length(&target->address)) ||
-	    getsockname(fd, (struct sockaddr *)&own, &length))
-		return -errno;
-	return add_source(count, &own);
-}
-
 static bool is_tcp(const struct target *target)
 {
 	const struct engine *engine = target->engine;
@@ -174,7 +159,9 @@ static struct goal *goal_of(struct port_count *count, const struct address *addr
 
 int port_count_add(struct port_count *count, const struct target *target)
 {
+	struct sockaddr_storage own;
 	struct address address;
+	int err;
 
 	if (!is_tcp(target))
 		return -EPROTONOSUPPORT;
@@ -184,7 +171,10 @@ int port_count_add(struct port_count *count, const struct target *target)
 	if (count->goal_count == PORT_COUNT_TARGETS_MAX)
 		return -E2BIG;
 	count->goals[count->goal_count++] = (struct goal){.address = address, .port = target->port};
-	return count->routed ? add_route(count, target) : 0;
+	if (!count->routed)
+		return 0;
+	err = source_route(&target->address, &own);
+	return err ? err : add_source(count, &own);
 }
 
 uint64_t port_count_sources(const struct port_count *count)

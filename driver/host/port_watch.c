@@ -71,18 +71,11 @@ static bool is_over(struct port_watch *watch, uint64_t until_ns)
 	return poll(&fd, 1, left_ms < 3600000 ? (int)left_ms : 3600000) != 0;
 }
 
-static uint64_t pause_ns(const struct port_watch *watch)
-{
-	uint64_t rest_ns = CPU_SHARE * watch->cpu_ns;
-
-	return rest_ns > watch->apart_ns ? rest_ns : watch->apart_ns;
-}
-
 static void *run(void *user)
 {
 	const struct sched_param none = {0};
 	struct port_watch *watch = user;
-	uint64_t next_ns = clock_now_ns() + watch->apart_ns;
+	uint64_t next_ns = clock_now_ns() + watch->apart_ns, rest_ns;
 
 	/* Looking must not affect the workers' times. */
 	(void)pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
@@ -90,8 +83,9 @@ static void *run(void *user)
 		if (clock_now_ns() < next_ns)
 			continue;
 		look(watch);
+		rest_ns = CPU_SHARE * watch->cpu_ns;
 		while (next_ns <= clock_now_ns())
-			next_ns += pause_ns(watch);
+			next_ns += rest_ns > watch->apart_ns ? rest_ns : watch->apart_ns;
 	}
 	return NULL;
 }
@@ -133,12 +127,9 @@ struct port_watch *port_watch_start(const struct source_set *sources, uint64_t i
 
 void port_watch_stop(struct port_watch *watch)
 {
-	const uint64_t one = 1;
-
 	if (!watch || !watch->running)
 		return;
-	while (write(watch->stop_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	(void)eventfd_write(watch->stop_fd, 1);
 	pthread_join(watch->thread, NULL);
 	watch->running = false;
 	look(watch);

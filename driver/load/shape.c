@@ -75,13 +75,9 @@ static int parse_segment(const struct shape_kind *kind, const char *text, size_t
 static int check(const struct shape *shape)
 {
 	size_t timed = 0;
-	double highest = 0;
-
-	for (size_t i = 0; i < shape->count; i++) {
+	for (size_t i = 0; i < shape->count; i++)
 		timed += shape->segments[i].duration_ns != 0;
-		highest = fmax(highest, fmax(shape->segments[i].from, shape->segments[i].to));
-	}
-	if (highest < 1)
+	if (shape_most(shape) < 1)
 		return -EINVAL;
 	if (!timed || timed == shape->count)
 		return 0;
@@ -209,4 +205,31 @@ double shape_count(const struct shape *shape, double duration_ns)
 			 (duration_ns - segment->begin_ns - (double)segment->duration_ns) /
 			 (double)NSEC_PER_SEC;
 	return count;
+}
+
+double shape_most(const struct shape *shape)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < shape->count; i++)
+		most = fmax(most, fmax(shape->segments[i].from, shape->segments[i].to));
+	return most;
+}
+
+uint32_t shape_connections_at(const struct shape *shape, double elapsed_ns, double *ret_until_ns)
+{
+	const struct shape_segment *segment = shape->segments;
+	const struct shape_segment *last = &segment[shape->count - 1];
+	double levels, each_ns, index;
+
+	while (segment < last && elapsed_ns >= segment[1].begin_ns)
+		segment++;
+	levels = fabs(segment->to - segment->from) + 1;
+	each_ns = (double)segment->duration_ns / levels;
+	index = floor(fmax(elapsed_ns - segment->begin_ns, 0) / each_ns);
+	index = fmin(index, levels - 1);
+	*ret_until_ns = segment->begin_ns + (index + 1) * each_ns;
+	if (segment == last && index + 1 >= levels)
+		*ret_until_ns = INFINITY;
+	return (uint32_t)(segment->from + (segment->to < segment->from ? -index : index));
 }

@@ -57,4 +57,14 @@ double shape_due_ns(const struct shape *shape, double number);
 /* Return how many requests are due within @duration_ns. */
 double shape_count(const struct shape *shape, double duration_ns);
 
+/* Return the maximum of the shape. */
+double shape_most(const struct shape *shape);
+
+/*
+ * Return the number of connections @elapsed_ns after the start of the phase, and until when;
+ * INFINITY: without end. A segment from A to B has each number between them for equally long. After
+ * the last segment its last number stays.
+ */
+uint32_t shape_connections_at(const struct shape *shape, double elapsed_ns, double *ret_until_ns);
+
 #endif

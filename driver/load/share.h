@@ -34,4 +34,15 @@ static inline uint32_t share_sharer(uint32_t driver, uint32_t drivers, uint32_t 
 	return thread * drivers + driver;
 }
 
+/* Return the share of all @threads of one driver. */
+static inline uint32_t share_of_driver(uint32_t slots, uint32_t threads, uint32_t drivers,
+				       uint32_t driver)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t thread = 0; thread < threads; thread++)
+		sum += share_of(slots, threads * drivers, share_sharer(driver, drivers, thread));
+	return sum;
+}
+
 #endif

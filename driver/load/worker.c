@@ -6,11 +6,12 @@
 #include "worker.h"
 
 #include <errno.h>
-#include <signal.h>
+
 #include <stdlib.h>
 
 #include "sojourn/clock.h"
 #include "transport/host_limits.h"
+#include "transport/loop.h"
 #include "worker_impl.h"
 
 #define SWEEP_MIN_MS 1U
@@ -162,40 +163,30 @@ static int open_all(struct worker *worker)
 	return err;
 }
 
-/*
- * Nobody cancels this thread. Yet libc marks each of its system calls as a place to do so, with two locked
- * instructions before and after. It leaves them out where a thread may be cancelled anywhere.
- */
-static void refuse_cancelling(void)
-{
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-}
-
 static void *run_thread(void *argument)
 {
 	struct worker *worker = argument;
 
-	refuse_cancelling();
+	/*
+  * Nobody cancels this thread. Yet libc marks each of its system calls as a place to do so, with two
+  * locked instructions before and after. It leaves them out where a thread may be cancelled anywhere.
+  */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
 	worker->error = open_all(worker);
 	uv_sem_post(&worker->opened);
 	uv_run(&worker->loop, UV_RUN_DEFAULT);
 	return NULL;
 }
 
-/* Start the thread; signals stay with the main thread. Return when the worker is open or failed. */
+/* Start the thread. Return when the worker is open or failed. */
 static int start_thread(struct worker *worker)
 {
-	sigset_t all, before;
-	int err;
+	int err = loop_thread(&worker->thread, run_thread, worker);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&worker->thread, NULL, run_thread, worker);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err) {
 		uv_close((uv_handle_t *)&worker->wake, NULL);
-		return -err;
+		return err;
 	}
 	uv_sem_wait(&worker->opened);
 	if (worker->error)

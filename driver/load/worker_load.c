@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "ramp.h"
 #include "share.h"
 #include "sojourn/clock.h"
 #include "worker_impl.h"
@@ -519,7 +518,7 @@ static uint32_t follow_ramp(struct worker *worker)
 
 	if (worker->recording && clock_ns > worker->ramp_begin_ns)
 		now_ns = (double)(clock_ns - worker->ramp_begin_ns);
-	count = ramp_at(setup->ramp, now_ns, &until_ns);
+	count = shape_connections_at(setup->ramp, now_ns, &until_ns);
 	if (worker->recording && isinf(until_ns))
 		uv_timer_stop(&worker->ramp);
 	else if (worker->recording)

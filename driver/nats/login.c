@@ -69,14 +69,6 @@ static uint16_t checksum(const uint8_t *bytes, size_t length)
 	return sum;
 }
 
-static void put_checksum(uint8_t *bytes, size_t length)
-{
-	uint16_t sum = checksum(bytes, length);
-
-	bytes[length] = (uint8_t)sum;
-	bytes[length + 1] = (uint8_t)(sum >> 8);
-}
-
 static int decode_seed(const char *text, uint8_t ret_bytes[static SEED_BYTES])
 {
 	uint32_t bits = 0;
@@ -112,9 +104,12 @@ static void encode_public(const uint8_t key[static KEY_BYTES],
 	uint32_t bits = 0;
 	unsigned int held = 0;
 	size_t count = 0;
+	uint16_t sum;
 
 	memcpy(bytes + 1, key, KEY_BYTES);
-	put_checksum(bytes, PUBLIC_BYTES - SUM_BYTES);
+	sum = checksum(bytes, PUBLIC_BYTES - SUM_BYTES);
+	bytes[PUBLIC_BYTES - 2] = (uint8_t)sum;
+	bytes[PUBLIC_BYTES - 1] = (uint8_t)(sum >> 8);
 	for (size_t i = 0; i < PUBLIC_BYTES; i++) {
 		bits = bits << 8 | bytes[i];
 		for (held += 8; held >= 5; held -= 5)

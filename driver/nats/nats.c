@@ -15,6 +15,7 @@
 #include "sojourn/clock.h"
 #include "sojourn/refuse.h"
 #include "sojourn/text.h"
+#include "sojourn/units.h"
 #include "text.h"
 
 /* The step of the clock: for the connection, and between two PINGs. */
@@ -82,17 +83,6 @@ void nats_settings_clear(struct nats_settings *settings)
 	*settings = (struct nats_settings){0};
 }
 
-static int parse_port(const char *text, uint16_t *ret_port)
-{
-	char *end;
-	unsigned long port = strtoul(text, &end, 10);
-
-	if (!*text || text[strspn(text, "0123456789")] || !port || port > UINT16_MAX)
-		return -EINVAL;
-	*ret_port = (uint16_t)port;
-	return 0;
-}
-
 /* Split HOST[:PORT] or [ADDRESS][:PORT]; a slash may follow. */
 static int parse_host(struct nats_settings *settings, const char *text, char **ret_error)
 {
@@ -101,12 +91,13 @@ static int parse_host(struct nats_settings *settings, const char *text, char **r
 	bool bracketed = place && *place == '[';
 	char *end = bracketed ? strchr(place, ']') : place ? strchr(place, ':') : NULL;
 	char *port = bracketed && end ? end + 1 : end;
+	uint64_t number = NATS_PORT;
 
 	if (!place || (bracketed && !end) || (port && *port && *port != ':'))
 		return refuse(ret_error, "is no server's address; write it like nats://HOST:4222");
-	settings->port = NATS_PORT;
-	if (port && *port && parse_port(port + 1, &settings->port))
+	if (port && *port && units_parse_u64(port + 1, 1, UINT16_MAX, &number))
 		return refuse(ret_error, "has no port from 1 to 65535 after its colon");
+	settings->port = (uint16_t)number;
 	if (end)
 		*end = '\0';
 	if (!place[bracketed])
@@ -327,12 +318,6 @@ int nats_ask(struct nats *nats, const char *subject, const char *reply, const ch
 	at[0] = '\r';
 	at[1] = '\n';
 	return send_plain(nats, sending);
-}
-
-int nats_publish(struct nats *nats, const char *subject, const char *head, const char *body,
-		 size_t body_length)
-{
-	return nats_ask(nats, subject, NULL, head, body, body_length);
 }
 
 bool nats_stores(const struct nats *nats)

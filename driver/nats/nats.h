@@ -72,11 +72,11 @@ void nats_close(struct nats *nats);
 
 /* Once it is open: 0; -EINVAL: no subject; -ENOTCONN, -ENOMEM. */
 int nats_subscribe(struct nats *nats, const char *subject);
-/* Likewise; -EMSGSIZE: above nats_payload_max(). The payload is @head and then @body. */
-int nats_publish(struct nats *nats, const char *subject, const char *head, const char *body,
-		 size_t body_length);
 
-/* Likewise; the answer comes to the subject @reply. NULL: no answer is wanted. */
+/*
+ * Publish @head and then @body. The answer comes to the subject @reply; NULL: none is wanted. Likewise;
+ * -EMSGSIZE: above nats_payload_max().
+ */
 int nats_ask(struct nats *nats, const char *subject, const char *reply, const char *head,
 	     const char *body, size_t body_length);
 

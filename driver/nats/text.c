@@ -47,7 +47,7 @@ int nats_input_add(struct nats_input *input, const char *bytes, size_t length)
 	return 0;
 }
 
-static void advance(struct nats_input *input, size_t length)
+void nats_input_advance(struct nats_input *input, size_t length)
 {
 	input->begin += length;
 	input->length -= length;
@@ -108,7 +108,7 @@ static int take_msg(struct nats_input *input, struct word rest, size_t line_leng
 	operation->text_length = words[0].length;
 	operation->payload = payload;
 	operation->payload_length = length;
-	advance(input, line_length + length + END_LENGTH);
+	nats_input_advance(input, line_length + length + END_LENGTH);
 	return 1;
 }
 
@@ -121,7 +121,7 @@ static int take_plain(struct nats_input *input, struct word rest, size_t line_le
 	}
 	operation->text = rest.text;
 	operation->text_length = rest.length;
-	advance(input, line_length);
+	nats_input_advance(input, line_length);
 	return 1;
 }
 

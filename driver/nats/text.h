@@ -27,7 +27,7 @@ struct nats_operation {
 	size_t payload_length;
 };
 
-/* Received bytes. A zeroed one is valid and empty. */
+/* Received bytes, also those of a fleet's channel. A zeroed one is valid and empty. */
 struct nats_input {
 	char *bytes;
 	size_t begin, length, capacity; /* bytes before @begin are of taken operations */
@@ -42,6 +42,8 @@ int nats_input_add(struct nats_input *input, const char *bytes, size_t length);
 int nats_input_take(struct nats_input *input, struct nats_operation *ret_operation);
 void nats_input_clear(struct nats_input *input);
 
+/* Drop the first @length bytes. */
+void nats_input_advance(struct nats_input *input, size_t length);
 /* Return whether @text is a subject: of printable characters, without blanks. */
 bool nats_is_subject(const char *text);
 

@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "load/ramp.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 #include "sojourn/refuse.h"
@@ -27,7 +26,7 @@ static int apply_connections(void *settings, const char *value, char **ret_error
 		return cli_apply(&number, load, value, ret_error);
 	err = shape_parse(&shape_connections, value, &load->ramp, ret_error);
 	if (!err)
-		load->connections = ramp_most(&load->ramp);
+		load->connections = (uint32_t)shape_most(&load->ramp);
 	return err;
 }
 

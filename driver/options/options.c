@@ -307,11 +307,6 @@ static int settle_outputs(const struct options *options, char **ret_error)
 	return check_apart(options, ret_error);
 }
 
-int options_expected(const struct options *options, char **ret_text)
-{
-	return expectation_statuses(&options->request.expectation, ret_text);
-}
-
 bool options_own_stdout(const struct options *options)
 {
 	return is_stdout(options->json_path) || is_stdout(options->csv_path) ||

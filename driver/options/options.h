@@ -86,9 +86,6 @@ const char *options_request_given(const struct request *request);
 int options_check(const struct request *request, const struct link_settings *link,
 		  const struct engine *engine, char **ret_error);
 
-/* Write the statuses of --expect-status, "200,302", to @ret_text; NULL: none. -ENOMEM. */
-int options_expected(const struct options *options, char **ret_text);
-
 /* Return whether a file goes to standard output, in place of the text report. */
 bool options_own_stdout(const struct options *options);
 

@@ -8,6 +8,7 @@
 
 #include "engine/http/request.h"
 #include "payload/framing/escape.h"
+#include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
 
@@ -25,17 +26,15 @@ static int apply_method(void *settings, const char *value, char **ret_error)
 static int apply_header(void *settings, const char *value, char **ret_error)
 {
 	struct request *request = settings;
-	size_t size = (request->header_count + 1) * sizeof(*request->headers);
 	int err = http_request_check_header(value, ret_error);
-	const char **headers;
+	const char **added;
 
 	if (err)
 		return err;
-	headers = realloc(request->headers, size);
-	if (!headers)
+	added = ARRAY_APPEND(request->headers, request->header_count);
+	if (!added)
 		return -ENOMEM;
-	headers[request->header_count++] = value;
-	request->headers = headers;
+	*added = value;
 	return 0;
 }
 
@@ -48,17 +47,17 @@ static int apply_body(void *settings, const char *value, char **ret_error)
 
 	if (value[0] == '@') {
 		err = option_read_file("body", value + 1, BODY_MAX, &body, &length, ret_error);
-		if (err)
-			return err;
-		free(request->body);
-		request->body = body;
-		request->body_length = length;
-		return 0;
+	} else {
+		body = strdup(value);
+		length = strlen(value);
+		err = body ? 0 : -ENOMEM;
 	}
+	if (err)
+		return err;
 	free(request->body);
-	request->body = strdup(value);
-	request->body_length = strlen(value);
-	return request->body ? 0 : -ENOMEM;
+	request->body = body;
+	request->body_length = length;
+	return 0;
 }
 
 static int apply_expect_status(void *expectation, const char *value, char **ret_error)

@@ -79,7 +79,7 @@ static int append_field(struct template *template, const char *option, enum temp
 			      option, text);
 	template->varies = true;
 	template->unique |= part.field->unique;
-	max = part.field->max(&part);
+	max = part.field->size ? part.field->size : part.field->max(&part);
 	part.variables = NULL;
 	return append(template, &part, part.encoded ? 3 * max : max);
 }

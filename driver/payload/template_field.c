@@ -87,21 +87,9 @@ static size_t max_variable(const struct template_part *part)
 	return part->variables->list[part->a].max;
 }
 
-static size_t max_digits(const struct template_part *part)
-{
-	(void)part;
-	return DIGITS_MAX;
-}
-
 static size_t max_length(const struct template_part *part)
 {
 	return part->a;
-}
-
-static size_t max_uuid(const struct template_part *part)
-{
-	(void)part;
-	return UUID_SIZE;
 }
 
 static size_t max_row(const struct template_part *part)
@@ -148,12 +136,6 @@ static size_t render_counter_le(const struct template_part *part, const struct t
 	for (size_t i = 0; i < part->a; i++)
 		buffer[i] = (char)(turn->number >> 8 * i);
 	return part->a;
-}
-
-static size_t max_ldap_id(const struct template_part *part)
-{
-	(void)part;
-	return LDAP_ID_SIZE;
 }
 
 /* Of all messages of this process: the steps of a scenario share their connections. */
@@ -297,20 +279,20 @@ static size_t render_variable(const struct template_part *part, const struct tem
 
 /* clang-format off */
 static const struct template_field fields[] = {
-	{"counter", true, false, parse_digits, max_digits, render_counter},
-	{"counter-be", true, true, parse_width, max_length, render_counter_be},
-	{"counter-le", true, true, parse_width, max_length, render_counter_le},
-	{"random", false, false, parse_range, max_digits, render_random},
-	{"random-hex", false, false, parse_length, max_length, render_random_hex},
-	{"random-bytes", false, true, parse_length, max_length, render_random_bytes},
-	{"uuid", true, false, parse_none, max_uuid, render_uuid},
-	{"timestamp", false, false, parse_none, max_digits, render_timestamp},
-	{"timestamp-ms", false, false, parse_none, max_digits, render_timestamp_ms},
-	{"timestamp-ns", false, false, parse_none, max_digits, render_timestamp_ns},
-	{"row", false, false, parse_row, max_row, render_row},
-	{"client", false, false, parse_digits, max_digits, render_client},
-	{"var", false, false, parse_variable, max_variable, render_variable},
-	{"ldap-id", true, true, parse_none, max_ldap_id, render_ldap_id}, /* of message.c alone */
+	{"counter", true, false, parse_digits, DIGITS_MAX, NULL, render_counter},
+	{"counter-be", true, true, parse_width, 0, max_length, render_counter_be},
+	{"counter-le", true, true, parse_width, 0, max_length, render_counter_le},
+	{"random", false, false, parse_range, DIGITS_MAX, NULL, render_random},
+	{"random-hex", false, false, parse_length, 0, max_length, render_random_hex},
+	{"random-bytes", false, true, parse_length, 0, max_length, render_random_bytes},
+	{"uuid", true, false, parse_none, UUID_SIZE, NULL, render_uuid},
+	{"timestamp", false, false, parse_none, DIGITS_MAX, NULL, render_timestamp},
+	{"timestamp-ms", false, false, parse_none, DIGITS_MAX, NULL, render_timestamp_ms},
+	{"timestamp-ns", false, false, parse_none, DIGITS_MAX, NULL, render_timestamp_ns},
+	{"row", false, false, parse_row, 0, max_row, render_row},
+	{"client", false, false, parse_digits, DIGITS_MAX, NULL, render_client},
+	{"var", false, false, parse_variable, 0, max_variable, render_variable},
+	{"ldap-id", true, true, parse_none, LDAP_ID_SIZE, NULL, render_ldap_id}, /* of message.c alone */
 };
 /* clang-format on */
 

@@ -24,6 +24,7 @@ struct template_field {
 	bool binary; /* may give any byte */
 	/* Fill a, b and rows. @text: after the colon; NULL: no colon. -EINVAL if it is wrong. */
 	int (*parse)(const char *text, struct template_part *part);
+	size_t size; /* most bytes; 0: by max() */
 	size_t (*max)(const struct template_part *part);
 	size_t (*render)(const struct template_part *part, const struct template_turn *turn,
 			 char *buffer);

@@ -113,13 +113,6 @@ static void tell_watch(struct drive *drive)
 		watch->so_far(watch->user, run);
 }
 
-static void show_progress(struct drive *drive)
-{
-	for (uint32_t i = 0; i < drive->progress.part_count; i++)
-		drive->progress.parts[i].now = row_table_requests(&drive->phase.steps, i);
-	progress_update(&drive->progress);
-}
-
 static bool is_followed(const struct drive *drive)
 {
 	return progress_is_shown(&drive->progress) || drive->job->watch;
@@ -131,8 +124,11 @@ static void follow(struct drive *drive)
 	crew_add_snapshot(drive->crew, &drive->progress.now);
 	if (drive->job->watch)
 		tell_watch(drive);
-	if (progress_is_shown(&drive->progress))
-		show_progress(drive);
+	if (!progress_is_shown(&drive->progress))
+		return;
+	for (uint32_t i = 0; i < drive->progress.part_count; i++)
+		drive->progress.parts[i].now = row_table_requests(&drive->phase.steps, i);
+	progress_update(&drive->progress);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -189,11 +185,6 @@ static void on_ring(void *user)
 		follow(drive);
 }
 
-static uint64_t round_up_ms(uint64_t ns)
-{
-	return ns / NSEC_PER_MSEC + (ns % NSEC_PER_MSEC != 0);
-}
-
 static bool is_paced(const struct drive *drive)
 {
 	const struct schedule_spec *schedule = &drive->job->load->schedule;
@@ -226,8 +217,8 @@ static void run_phase(struct drive *drive, enum worker_phase phase, uint64_t dur
 	progress_begin_phase(&drive->progress, duration_ns, requests);
 	uv_update_time(&drive->loop);
 	if (duration_ns)
-		uv_timer_start(&drive->deadline, on_deadline, round_up_ms(duration_ns + lead_ns),
-			       0);
+		uv_timer_start(&drive->deadline, on_deadline,
+			       (duration_ns + lead_ns + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC, 0);
 	if (is_followed(drive))
 		uv_timer_start(&drive->tick, on_tick, TICK_MS, TICK_MS);
 	if (is_worth_patience(drive, duration_ns))
@@ -295,12 +286,6 @@ static int fill_samples(struct drive *drive, struct run_driver *driver)
 	return driver->samples ? 0 : -ENOMEM;
 }
 
-/* A server may still start; its certificate will not change. */
-static bool may_come_up(enum run_error error)
-{
-	return error == RUN_ERROR_REFUSED || error == RUN_ERROR_CONNECT_OTHER;
-}
-
 /* Without one connection, report only that. */
 static int refuse_unreached(const struct drive *drive, char **ret_error)
 {
@@ -311,12 +296,15 @@ static int refuse_unreached(const struct drive *drive, char **ret_error)
 		.connections = drive->job->load->connections,
 	};
 	autofree char *why = explain_unreached(drive->unreached, &run);
+	enum run_error error = drive->unreached->error;
+	/* A server may still start; its certificate will not change. */
+	bool may_come_up = error == RUN_ERROR_REFUSED || error == RUN_ERROR_CONNECT_OTHER;
 
 	if (!why)
 		return -ENOMEM;
 	return refuse(ret_error, "%s%s%s", why,
 		      rows->kind == DRIVE_TARGETS ? ", nor can any other target be reached" : "",
-		      may_come_up(drive->unreached->error) ? "; --keep-trying waits for it" : "");
+		      may_come_up ? "; --keep-trying waits for it" : "");
 }
 
 static int measure_and_fill(struct drive *drive, struct observers *observers, struct run **ret_run,
@@ -356,7 +344,7 @@ static int measure_and_fill(struct drive *drive, struct observers *observers, st
 static int open_observers(struct drive *drive, struct observers **ret_observers, char **ret_error)
 {
 	const struct run_settings *settings = drive->job->settings;
-	struct observer_patience patience = {.is_over = is_interrupted, .user = drive};
+	struct patience patience = {.is_over = is_interrupted, .user = drive};
 	int err;
 
 	err = observers_new(&settings->observers, drive->job->rows, patience, ret_observers,
@@ -369,7 +357,7 @@ static int open_observers(struct drive *drive, struct observers **ret_observers,
 /* Wait for the flag, then until shortly before the time, for run_phase() and the observer. */
 static int await_start(struct drive *drive, bool observed, char **ret_error)
 {
-	const struct start_patience patience = {.is_over = is_interrupted, .user = drive};
+	const struct patience patience = {.is_over = is_interrupted, .user = drive};
 	const struct run_settings *settings = drive->job->settings;
 	uint64_t early_ns =
 		observed && !drive->job->load->warmup_ns ? OBSERVER_LEAD_NS : 2 * LEAD_NS;
@@ -389,7 +377,7 @@ static int await_start(struct drive *drive, bool observed, char **ret_error)
 /* After the warm-up, let the watch say when to measure. */
 static int await_measuring(struct drive *drive, char **ret_error)
 {
-	const struct start_patience patience = {.is_over = is_interrupted, .user = drive};
+	const struct patience patience = {.is_over = is_interrupted, .user = drive};
 	const struct drive_watch *watch = drive->job->watch;
 	struct start_spec start = {0};
 	int err;
@@ -428,16 +416,6 @@ static int run_phases(struct drive *drive, struct run **ret_run, char **ret_erro
 	return measure_and_fill(drive, observers, ret_run, ret_error);
 }
 
-static int open_signal(struct drive *drive, uv_signal_t *handle, uv_signal_cb call, int number)
-{
-	int err = uv_signal_init(&drive->loop, handle);
-
-	if (err)
-		return err;
-	handle->data = drive;
-	return uv_signal_start(handle, call, number);
-}
-
 static int open_stop(struct drive *drive)
 {
 	const struct drive_watch *watch = drive->job->watch;
@@ -459,11 +437,11 @@ static int open_handles(struct drive *drive)
 	drive->deadline.data = drive;
 	drive->tick.data = drive;
 	drive->patience.data = drive;
-	err = open_signal(drive, &drive->signals[0], on_signal, SIGINT);
+	err = loop_signal(&drive->loop, &drive->signals[0], on_signal, SIGINT, drive);
 	if (!err)
-		err = open_signal(drive, &drive->signals[1], on_signal, SIGTERM);
+		err = loop_signal(&drive->loop, &drive->signals[1], on_signal, SIGTERM, drive);
 	if (!err)
-		err = open_signal(drive, &drive->resized, on_resize, SIGWINCH);
+		err = loop_signal(&drive->loop, &drive->resized, on_resize, SIGWINCH, drive);
 	return err ? err : open_stop(drive);
 }
 
@@ -480,14 +458,6 @@ static void drive_close(struct drive *drive)
 	free(drive);
 }
 
-/* Return the name of the load, for the view's title. */
-static const char *name_of(const struct drive_job *job)
-{
-	if (job->url)
-		return job->url;
-	return job->rows->kind == DRIVE_STEPS ? job->rows->scenario : "several targets";
-}
-
 static void open_progress(struct drive *drive)
 {
 	const struct drive_rows *rows = drive->job->rows;
@@ -495,7 +465,9 @@ static void open_progress(struct drive *drive)
 		.file = stderr,
 		.quiet = drive->job->settings->quiet,
 		.line = drive->job->settings->no_tui,
-		.what = name_of(drive->job),
+		.what = drive->job->url		    ? drive->job->url
+			: rows->kind == DRIVE_STEPS ? rows->scenario
+						    : "several targets",
 	};
 
 	_Static_assert(PROGRESS_PARTS_MAX >= DRIVE_ROWS_MAX, "a part for each row");

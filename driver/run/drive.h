@@ -21,7 +21,7 @@ struct drive_watch {
 	 * Called once all is open. Return as soon as the run may wait for its start, which the call
 	 * may change in @start. -ECANCELED: @patience ended it.
 	 */
-	int (*await)(void *user, struct start_patience patience, struct start_spec *start);
+	int (*await)(void *user, struct patience patience, struct start_spec *start);
 	bool pauses; /* call await() again between warm-up and measured phase */
 	/*
 	 * Once a second in the measured phase: the driver's part so far, without intervals and

@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <pthread.h>
-#include <signal.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@
 struct observer {
 	CURL *curl;
 	char *base; /* without a trailing slash */
-	struct observer_patience patience;
+	struct patience patience;
 	uint16_t port; /* of the target */
 	int64_t phase;
 	bool others_token; /* the endpoint belongs to another user */
@@ -209,7 +209,8 @@ static void *keep_renewing(void *user)
 		until.tv_sec += (time_t)(wait_ns / NSEC_PER_SEC);
 		until.tv_nsec = (long)(wait_ns % NSEC_PER_SEC);
 		while (!observer->over && !r)
-			r = pthread_cond_timedwait(&observer->wake, &observer->lock, &until);
+			r = pthread_cond_clockwait(&observer->wake, &observer->lock,
+						   CLOCK_MONOTONIC, &until);
 		if (observer->over)
 			break;
 		pthread_mutex_unlock(&observer->lock);
@@ -220,23 +221,18 @@ static void *keep_renewing(void *user)
 	return NULL;
 }
 
-/* Old observers have no leases. Signals belong to the main thread. */
+/* Old observers have no leases. */
 static int begin_renewing(struct observer *observer, uint64_t lease_s)
 {
-	sigset_t all, before;
 	int err;
-
 	if (!lease_s)
 		return 0;
 	observer->over = false;
 	observer->lease_s = lease_s;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&observer->renewer, NULL, keep_renewing, observer);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	err = loop_thread(&observer->renewer, keep_renewing, observer);
 	if (err)
 		observer->lease_s = 0;
-	return -err;
+	return err;
 }
 
 static void end_renewing(struct observer *observer)
@@ -253,20 +249,8 @@ static void end_renewing(struct observer *observer)
 
 /* ---- the observer ---- */
 
-/* Use CLOCK_MONOTONIC: the wall clock may be set meanwhile. */
-static void init_lock(struct observer *observer)
-{
-	pthread_condattr_t monotonic;
-
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_mutex_init(&observer->lock, NULL);
-	pthread_cond_init(&observer->wake, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-}
-
 int observer_new(const struct observer_access *access, const char *url, uint16_t port,
-		 struct observer_patience patience, struct observer **ret_observer)
+		 struct patience patience, struct observer **ret_observer)
 {
 	CLEANUP(cleanup_observer_free) struct observer *observer = calloc(1, sizeof(*observer));
 	size_t length = strlen(url);
@@ -274,7 +258,8 @@ int observer_new(const struct observer_access *access, const char *url, uint16_t
 
 	if (!observer)
 		return -ENOMEM;
-	init_lock(observer);
+	pthread_mutex_init(&observer->lock, NULL);
+	pthread_cond_init(&observer->wake, NULL);
 	while (length && url[length - 1] == '/')
 		length--;
 	observer->base = strndup(url, length);

@@ -8,14 +8,9 @@
 
 #include "sojourn/cleanup.h"
 #include "sojourn/run.h"
+#include "transport/loop.h"
 
 struct observer;
-
-/* Called several times a second during a request to the observer. */
-struct observer_patience {
-	bool (*is_over)(void *user); /* true: the user wants to leave, give up */
-	void *user;
-};
 
 struct drive_rows;
 struct observer_group;
@@ -27,9 +22,8 @@ struct observer_group;
 struct observer_source {
 	const void *settings;
 	/* Find the observers of the targets in @rows. -EINVAL with @ret_error: there are none. */
-	int (*find)(const void *settings, const struct drive_rows *rows,
-		    struct observer_patience patience, struct observer_group **ret_group,
-		    char **ret_error);
+	int (*find)(const void *settings, const struct drive_rows *rows, struct patience patience,
+		    struct observer_group **ret_group, char **ret_error);
 	/* Mark the start of a phase on all. -EINVAL with @ret_error: one of them cannot. */
 	int (*begin)(struct observer_group *group, char **ret_error);
 	/* End the phase on all. Return how many documents take() has. */
@@ -68,7 +62,7 @@ static inline bool observer_is_given(const struct observer_access *access)
  * look at; 0: none. -ENOMEM.
  */
 int observer_new(const struct observer_access *access, const char *url, uint16_t port,
-		 struct observer_patience patience, struct observer **ret_observer);
+		 struct patience patience, struct observer **ret_observer);
 /* Takes NULL. */
 void observer_free(struct observer *observer);
 DEFINE_CLEANUP(struct observer *, observer_free)

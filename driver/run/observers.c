@@ -21,8 +21,7 @@ struct observers {
 };
 
 int observers_new(const struct observer_access *access, const struct drive_rows *rows,
-		  struct observer_patience patience, struct observers **ret_observers,
-		  char **ret_error)
+		  struct patience patience, struct observers **ret_observers, char **ret_error)
 {
 	CLEANUP(cleanup_observers_free) struct observers *observers = NULL;
 	int err = 0;
@@ -94,24 +93,18 @@ int observers_rehearse(struct observers *observers, char **ret_error)
 	return err;
 }
 
-/* Add a reason to those of other observers. */
-static int add_reason(const char *reason, struct run_driver *driver)
+/* Add a reason to those of other observers. @name: of the observer, or NULL. */
+static int add_reason(const char *name, const char *reason, struct run_driver *driver)
 {
 	const char *before = driver->observer_error;
 	char *text;
 
-	if (asprintf(&text, "%s%s%s", before ? before : "", before ? "; " : "", reason) < 0)
+	if (asprintf(&text, "%s%s%s%s%s", before ? before : "", before ? "; " : "",
+		     name ? name : "", name ? ": " : "", reason) < 0)
 		return -ENOMEM;
 	free(driver->observer_error);
 	driver->observer_error = text;
 	return 0;
-}
-
-static int add_named_reason(const char *name, const char *reason, struct run_driver *driver)
-{
-	autofree char *text = NULL;
-
-	return asprintf(&text, "%s: %s", name, reason) < 0 ? -ENOMEM : add_reason(text, driver);
 }
 
 /* @run stays valid if the observer's part is missing. */
@@ -129,7 +122,7 @@ static int merge_one(struct observers *observers, size_t index, struct run *run)
 	autofree char *error = NULL;
 	int err = observer_end(observer, &observed, &error);
 	bool alone = observers->count == 1 && !observers->source;
-	const char *reason;
+	const char *reason, *name = observer_url(observer);
 
 	if (!err)
 		err = merge_document(run, observed, &error);
@@ -137,9 +130,7 @@ static int merge_one(struct observers *observers, size_t index, struct run *run)
 		return err;
 	reason = error ? error : strerror(-err);
 	/* Names are needed to distinguish several. */
-	return alone || strstr(reason, observer_url(observer))
-		       ? add_reason(reason, run->driver)
-		       : add_named_reason(observer_url(observer), reason, run->driver);
+	return add_reason(alone || strstr(reason, name) ? NULL : name, reason, run->driver);
 }
 
 static int merge_of_group(struct observers *observers, size_t index, struct run *run)
@@ -153,7 +144,7 @@ static int merge_of_group(struct observers *observers, size_t index, struct run 
 		err = merge_document(run, observed, &error);
 	if (!err || err == -ENOMEM)
 		return err;
-	return add_named_reason(name, error ? error : strerror(-err), run->driver);
+	return add_reason(name, error ? error : strerror(-err), run->driver);
 }
 
 static int merge_group(struct observers *observers, struct run *run)
@@ -166,7 +157,7 @@ static int merge_group(struct observers *observers, struct run *run)
 	for (size_t i = 0; i < count && err != -ENOMEM; i++)
 		err = merge_of_group(observers, i, run);
 	missing = source->missing(observers->group);
-	return err != -ENOMEM && missing ? add_reason(missing, run->driver) : err;
+	return err != -ENOMEM && missing ? add_reason(NULL, missing, run->driver) : err;
 }
 
 int observers_merge(struct observers *observers, struct run *run)

@@ -15,8 +15,7 @@ struct observers;
  * has none. -EINVAL with @ret_error: a group has none; -ENOMEM.
  */
 int observers_new(const struct observer_access *access, const struct drive_rows *rows,
-		  struct observer_patience patience, struct observers **ret_observers,
-		  char **ret_error);
+		  struct patience patience, struct observers **ret_observers, char **ret_error);
 /* Takes NULL. */
 void observers_free(struct observers *observers);
 DEFINE_CLEANUP(struct observers *, observers_free)

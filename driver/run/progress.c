@@ -2,28 +2,28 @@
 /* Turns readings into figures, and shows them on a screen or line; see progress.h. */
 #include "progress.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "progress_faces.h"
 #include "sojourn/clock.h"
 #include "sojourn/screen.h"
+#include "sojourn/units.h"
 
-/* A background process that draws on the terminal is stopped (SIGTTOU). */
-static bool is_in_foreground(FILE *file)
-{
-	return tcgetpgrp(fileno(file)) == getpgrp();
-}
+#define LINE_START "\r\033[K"
 
 void progress_open(struct progress *progress, const struct progress_settings *settings)
 {
-	bool shown = !settings->quiet && isatty(fileno(settings->file));
+	int fd = fileno(settings->file);
+	bool shown = !settings->quiet && isatty(fd);
+	/* A background process that draws on the terminal is stopped (SIGTTOU). */
+	bool in_foreground = tcgetpgrp(fd) == getpgrp();
 
 	*progress = (struct progress){
 		.file = shown ? settings->file : NULL,
-		.view = shown && !settings->line && isatty(STDOUT_FILENO) &&
-			is_in_foreground(settings->file),
+		.view = shown && !settings->line && isatty(STDOUT_FILENO) && in_foreground,
 		.what = settings->what,
 	};
 	progress_begin_phase(progress, 0, 0);
@@ -47,24 +47,67 @@ void progress_begin_phase(struct progress *progress, uint64_t duration_ns, uint6
 	progress->last_ns = progress->begin_ns;
 }
 
-/* ---- showing ---- */
+/* ---- the line ---- */
 
-/* Fall back to the line on a terminal without a screen. */
-static void open_screen(struct progress *progress)
+/* Print "  create 412/s" for each part that fits after @used columns: a wrapped line could not be rewritten. */
+static void print_parts(const struct progress *progress, size_t used)
 {
-	if (progress->shown || !progress->view)
-		return;
-	progress->view = !screen_open(progress->file, NULL);
+	struct winsize size;
+	size_t columns =
+		!ioctl(fileno(progress->file), TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
+	char rate[32];
+
+	for (uint32_t i = 0; i < progress->part_count; i++) {
+		const struct progress_part *part = &progress->parts[i];
+
+		units_format_count((uint64_t)(part->rate + 0.5), rate, sizeof(rate));
+		used += strlen(rate) + strlen(part->name) + strlen("   /s");
+		if (used >= columns)
+			return;
+		fprintf(progress->file, "  %s %s/s", part->name, rate);
+	}
 }
+
+static void print_measured(const struct progress *progress)
+{
+	const struct progress_figures *figures = &progress->figures;
+	double p99_ns = figures->points[PROGRESS_P99][figures->count - 1];
+	double per_second = figures->points[PROGRESS_RATE][figures->count - 1];
+	char rate[32], errors[32], p99[32] = "-";
+	int used;
+
+	if (!isnan(p99_ns))
+		units_format_time(p99_ns, p99, sizeof(p99));
+	used = fprintf(progress->file,
+		       LINE_START "%" PRIu64 " s  %s requests/s  p99 %s  errors %s  %s left",
+		       figures->elapsed_s,
+		       units_format_count((uint64_t)(per_second + 0.5), rate, sizeof(rate)), p99,
+		       units_format_count(figures->errors, errors, sizeof(errors)), figures->left);
+	print_parts(progress, used > 0 ? (size_t)used : 0);
+}
+
+static void print_line(const struct progress *progress)
+{
+	if (progress->figures.measured)
+		print_measured(progress);
+	else
+		fprintf(progress->file, LINE_START "warming up  %" PRIu64 " s",
+			progress->figures.elapsed_s);
+	fflush(progress->file);
+}
+
+/* ---- showing ---- */
 
 static void show(struct progress *progress)
 {
-	open_screen(progress);
+	/* Fall back to the line on a terminal without a screen. */
+	if (!progress->shown && progress->view)
+		progress->view = !screen_open(progress->file, NULL);
 	progress->shown = true;
 	if (progress->view)
 		progress_view_draw(progress);
 	else
-		progress_line_print(progress);
+		print_line(progress);
 }
 
 void progress_resize(struct progress *progress)
@@ -85,10 +128,12 @@ void progress_close(struct progress *progress)
 {
 	if (!progress->shown)
 		return;
-	if (progress->view)
+	if (progress->view) {
 		screen_close();
-	else
-		progress_line_clear(progress);
+	} else {
+		fputs(LINE_START, progress->file);
+		fflush(progress->file);
+	}
 	progress->shown = false;
 }
 

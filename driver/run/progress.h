@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Progress on a terminal, once a second, from counts that workers keep anyway: a screen
- * (progress_view.c) or a line that is rewritten (progress_line.c).
+ * (progress_view.c) or a line that is rewritten.
  */
 #ifndef DRIVER_RUN_PROGRESS_H
 #define DRIVER_RUN_PROGRESS_H
@@ -83,5 +83,8 @@ void progress_resize(struct progress *progress);
 void progress_end_phase(struct progress *progress);
 /* Restore the terminal. */
 void progress_close(struct progress *progress);
+
+/* For progress.c: draw on the screen, which is open. */
+void progress_view_draw(const struct progress *progress);
 
 #endif

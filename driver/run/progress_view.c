@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "progress_faces.h"
+#include "progress.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/screen.h"
 #include "sojourn/text.h"

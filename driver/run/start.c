@@ -227,8 +227,7 @@ static void rest(uint64_t ns)
 	nanosleep(&pause, NULL);
 }
 
-int start_await_flag(const struct start_spec *spec, struct start_patience patience,
-		     char **ret_error)
+int start_await_flag(const struct start_spec *spec, struct patience patience, char **ret_error)
 {
 	if (!spec->flag)
 		return 0;
@@ -244,8 +243,8 @@ int start_await_flag(const struct start_spec *spec, struct start_patience patien
 }
 
 /* Ask the wall clock again in each step, as it may be set meanwhile. */
-int start_await_time(const struct start_spec *spec, uint64_t early_ns,
-		     struct start_patience patience, uint64_t *ret_ns, char **ret_error)
+int start_await_time(const struct start_spec *spec, uint64_t early_ns, struct patience patience,
+		     uint64_t *ret_ns, char **ret_error)
 {
 	uint64_t wall_ns = clock_wall_ns();
 	char late[32];

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "transport/loop.h"
+
 struct start_spec {
 	uint64_t at_ns;	  /* wall clock, ns since 1970; 0: none */
 	const char *flag; /* to wait for first; NULL: none */
@@ -23,21 +25,14 @@ int start_parse_time(const char *text, uint64_t *ret_ns);
  */
 int start_check_flag(const char *flag, char **ret_error);
 
-/* Let the caller's loop run while waiting; true: give up. */
-struct start_patience {
-	bool (*is_over)(void *user);
-	void *user;
-};
-
-/* Wait until the flag is up. -ECANCELED: gave up. -EINVAL with a sentence: it cannot come up. */
-int start_await_flag(const struct start_spec *spec, struct start_patience patience,
-		     char **ret_error);
+/* Wait until the flag is up. The patience lets the caller's loop run. -ECANCELED: gave up. -EINVAL with a sentence: it cannot come up. */
+int start_await_flag(const struct start_spec *spec, struct patience patience, char **ret_error);
 
 /*
  * Wait until @early_ns before the start time. Set *@ret_ns to that start time, by CLOCK_MONOTONIC.
  * -EINVAL with a sentence if it has passed; otherwise as above.
  */
-int start_await_time(const struct start_spec *spec, uint64_t early_ns,
-		     struct start_patience patience, uint64_t *ret_ns, char **ret_error);
+int start_await_time(const struct start_spec *spec, uint64_t early_ns, struct patience patience,
+		     uint64_t *ret_ns, char **ret_error);
 
 #endif

@@ -100,6 +100,36 @@ static const struct scenario_key *find_key(const struct scenario_mapping *mappin
 	return NULL;
 }
 
+/* Headers have a better key of their own; hidden options are no keys. */
+static bool is_key(const struct cli_option *row)
+{
+	return row->help && strcmp(row->name, "header") != 0;
+}
+
+const struct cli_option *scenario_option_find(const struct scenario_options *which,
+					      const char *name)
+{
+	for (size_t i = 0; i < which->count; i++)
+		for (size_t j = 0; j < which->tables[i]->count; j++) {
+			const struct cli_option *row = &which->tables[i]->rows[j];
+
+			if (is_key(row) && !strcmp(row->name, name))
+				return row;
+		}
+	return NULL;
+}
+
+void scenario_option_list(const struct scenario_options *which, FILE *file)
+{
+	for (size_t i = 0; i < which->count; i++)
+		for (size_t j = 0; j < which->tables[i]->count; j++) {
+			const struct cli_option *row = &which->tables[i]->rows[j];
+
+			if (is_key(row))
+				fprintf(file, "%s%s", ftell(file) ? ", " : "", row->name);
+		}
+}
+
 static int refuse_key(struct scenario_reader *reader, const yaml_node_t *key,
 		      const struct scenario_mapping *mapping)
 {
@@ -111,8 +141,8 @@ static int refuse_key(struct scenario_reader *reader, const yaml_node_t *key,
 		return -ENOMEM;
 	for (size_t i = 0; i < mapping->count; i++)
 		fprintf(file, "%s%s", i ? ", " : "", mapping->keys[i].name);
-	if (mapping->list)
-		mapping->list(file);
+	if (mapping->options)
+		scenario_option_list(mapping->options, file);
 	if (fclose(file))
 		return -ENOMEM;
 	return scenario_refuse(reader, key, "'%s' is not a key of %s; allowed: %s",
@@ -133,7 +163,7 @@ static int apply_key(struct scenario_reader *reader, yaml_node_t *key, yaml_node
 
 	if (row)
 		return row->apply(reader, key, value, walk->object);
-	if (walk->mapping->knows && walk->mapping->knows(name))
+	if (walk->mapping->options && scenario_option_find(walk->mapping->options, name))
 		return walk->mapping->apply(reader, key, value, walk->object);
 	return refuse_key(reader, key, walk->mapping);
 }

@@ -48,7 +48,7 @@ int scenario_job_open(const struct options *options, struct scenario *scenario, 
 
 	job->job = scenario_job_of(options, &job->rows, command);
 	scenario_rows(scenario, &job->rows);
-	err = options_expected(options, &job->expected);
+	err = expectation_statuses(&options->request.expectation, &job->expected);
 	if (!err)
 		err = scenario_engine_prepare(scenario, &options->request, &options->link,
 					      &job->prepared, ret_error);

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "keys.h"
-#include "options.h"
+#include "reader.h"
 #include "sojourn/refuse.h"
 
 const char *const scenario_order_names[2] = {"cycle", "mix"};
@@ -141,15 +140,6 @@ static yaml_node_t *find_defaults(struct scenario_reader *reader)
 	return NULL;
 }
 
-/* Names identify rows, also when documents are merged. */
-static bool has_twin(const struct scenario *scenario, const struct scenario_step *step)
-{
-	for (const struct scenario_step *other = scenario->steps; other < step; other++)
-		if (!strcmp(other->name, step->name))
-			return true;
-	return false;
-}
-
 static int add_step(struct scenario_reader *reader, yaml_node_t *node, yaml_node_t *defaults)
 {
 	struct scenario *scenario = reader->scenario;
@@ -166,9 +156,7 @@ static int add_step(struct scenario_reader *reader, yaml_node_t *node, yaml_node
 		err = scenario_read_mapping(reader, node, &scenario_step_mapping, step);
 	if (!err && !step->name)
 		err = scenario_refuse(reader, node, "the step has no 'name'; each needs one");
-	else if (!err && has_twin(scenario, step))
-		err = scenario_refuse(reader, node,
-				      "name: '%s' is another step's; each has its own", step->name);
+
 	return err;
 }
 
@@ -195,11 +183,6 @@ static int apply_steps(struct scenario_reader *reader, yaml_node_t *key, yaml_no
 	return err;
 }
 
-static bool is_run_option(const char *name)
-{
-	return scenario_option_find(&scenario_run_options, name);
-}
-
 static int apply_run_option(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
 			    void *object)
 {
@@ -209,16 +192,10 @@ static int apply_run_option(struct scenario_reader *reader, yaml_node_t *key, ya
 	return scenario_option_apply(reader, &scenario_run_options, key, value, reader->options);
 }
 
-static void list_run_options(FILE *file)
-{
-	scenario_option_list(&scenario_run_options, file);
-}
-
 const struct scenario_mapping scenario_load_mapping = {
 	.what = "load",
-	.knows = is_run_option,
+	.options = &scenario_run_options,
 	.apply = apply_run_option,
-	.list = list_run_options,
 };
 
 static const struct scenario_key top_keys[] = {

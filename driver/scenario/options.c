@@ -3,7 +3,7 @@
  * Command-line options as keys of a scenario, with the same rows, values and checks. File names are
  * relative to the scenario's folder.
  */
-#include "options.h"
+#include "reader.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -20,36 +20,6 @@ static const struct cli_table *const request_tables[] = {&option_request, &optio
 const struct scenario_options scenario_run_options = {run_tables, ARRAY_SIZE(run_tables)};
 const struct scenario_options scenario_request_options = {request_tables,
 							  ARRAY_SIZE(request_tables)};
-
-/* Headers have a better key of their own; hidden options are no keys. */
-static bool is_key(const struct cli_option *row)
-{
-	return row->help && strcmp(row->name, "header") != 0;
-}
-
-const struct cli_option *scenario_option_find(const struct scenario_options *which,
-					      const char *name)
-{
-	for (size_t i = 0; i < which->count; i++)
-		for (size_t j = 0; j < which->tables[i]->count; j++) {
-			const struct cli_option *row = &which->tables[i]->rows[j];
-
-			if (is_key(row) && !strcmp(row->name, name))
-				return row;
-		}
-	return NULL;
-}
-
-void scenario_option_list(const struct scenario_options *which, FILE *file)
-{
-	for (size_t i = 0; i < which->count; i++)
-		for (size_t j = 0; j < which->tables[i]->count; j++) {
-			const struct cli_option *row = &which->tables[i]->rows[j];
-
-			if (is_key(row))
-				fprintf(file, "%s%s", ftell(file) ? ", " : "", row->name);
-		}
-}
 
 /* Join "a", "b" to "a,b". */
 static int join(struct scenario_reader *reader, const yaml_node_t *list, const char *name,

@@ -8,6 +8,8 @@
 
 #include <yaml.h>
 
+#include "options/rows.h"
+
 #include "scenario.h"
 
 struct scenario_reader {
@@ -28,22 +30,31 @@ struct scenario_key {
 		     void *object);
 };
 
+/* Command-line options as keys: those allowed in one mapping. */
+struct scenario_options {
+	const struct cli_table *const *tables;
+	size_t count;
+};
+
+extern const struct scenario_options scenario_run_options;
+extern const struct scenario_options scenario_request_options;
+
 struct scenario_mapping {
 	const char *what; /* for people: "a step" */
 	const struct scenario_key *keys;
 	size_t count;
-	/* Keys without a row; NULL: none. Return false if the key is unknown. */
-	bool (*knows)(const char *name);
+	const struct scenario_options *options; /* keys without a row; NULL: none */
 	int (*apply)(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
 		     void *object);
-	/* Append the keys of knows(). */
-	void (*list)(FILE *file);
 };
 
 /* The tables, against which docs/scenarios.md is tested. */
 extern const struct scenario_mapping scenario_top;
 extern const struct scenario_mapping scenario_step_mapping;
 extern const struct scenario_mapping scenario_load_mapping;
+extern const struct scenario_mapping
+	scenario_defaults_mapping; /* step keys with defaults for all steps */
+extern const struct scenario_mapping scenario_capture_mapping;
 
 /* Read a text into @reader->document, which the caller deletes. Errors as scenario_load(). */
 int scenario_read_text(struct scenario_reader *reader, const char *text, size_t length);
@@ -72,6 +83,21 @@ int scenario_each_pair(struct scenario_reader *reader, yaml_node_t *node, const 
 		       int (*apply)(struct scenario_reader *reader, yaml_node_t *key,
 				    yaml_node_t *value, void *object),
 		       void *object);
+
+/* Check that a name is printable and short enough for a report. Errors as scenario_load(). */
+int scenario_check_name(struct scenario_reader *reader, const yaml_node_t *node, const char *what,
+			const char *name);
+
+/* Return NULL if the option is not allowed there. */
+const struct cli_option *scenario_option_find(const struct scenario_options *which,
+					      const char *name);
+
+/* Append the options' names to a list of keys. */
+void scenario_option_list(const struct scenario_options *which, FILE *file);
+
+/* Apply the option of @key to @settings, the object of its table. Errors as scenario_load(). */
+int scenario_option_apply(struct scenario_reader *reader, const struct scenario_options *which,
+			  yaml_node_t *key, yaml_node_t *value, void *settings);
 
 /* Return where to read the file of this path. NULL: a coordinator has not sent it. */
 const char *scenario_where(const struct scenario_sent *sent, const char *path);

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "engine/http/request.h"
-#include "keys.h"
-#include "options.h"
+#include "reader.h"
 #include "sojourn/array.h"
 #include "sojourn/units.h"
 
@@ -303,11 +302,6 @@ static int apply_capture(struct scenario_reader *reader, yaml_node_t *key, yaml_
 	return scenario_each_pair(reader, value, "capture", CAPTURES_MAX, add_capture, object);
 }
 
-static bool is_request_option(const char *name)
-{
-	return scenario_option_find(&scenario_request_options, name);
-}
-
 static int apply_request_option(struct scenario_reader *reader, yaml_node_t *key,
 				yaml_node_t *value, void *object)
 {
@@ -315,11 +309,6 @@ static int apply_request_option(struct scenario_reader *reader, yaml_node_t *key
 
 	scenario_places_add(&step->places, key);
 	return scenario_option_apply(reader, &scenario_request_options, key, value, &step->request);
-}
-
-static void list_request_options(FILE *file)
-{
-	scenario_option_list(&scenario_request_options, file);
 }
 
 static const struct scenario_key step_keys[] = {
@@ -333,9 +322,8 @@ const struct scenario_mapping scenario_step_mapping = {
 	.what = "a step",
 	.keys = step_keys,
 	.count = ARRAY_SIZE(step_keys),
-	.knows = is_request_option,
+	.options = &scenario_request_options,
 	.apply = apply_request_option,
-	.list = list_request_options,
 };
 
 static const struct scenario_key defaults_keys[] = {
@@ -347,7 +335,6 @@ const struct scenario_mapping scenario_defaults_mapping = {
 	.what = "defaults",
 	.keys = defaults_keys,
 	.count = ARRAY_SIZE(defaults_keys),
-	.knows = is_request_option,
+	.options = &scenario_request_options,
 	.apply = apply_request_option,
-	.list = list_request_options,
 };

@@ -3,6 +3,10 @@
 #include "fit.h"
 
 #include <math.h>
+#include <stdio.h>
+
+#include "sojourn/text.h"
+#include "sojourn/units.h"
 
 #define INTERVALS_MIN	 6
 #define HALVES_APART	 0.05
@@ -52,14 +56,27 @@ bool fit_is_steady(const uint64_t *counts, size_t count)
 	return apart <= HALVES_APART * all.mean || apart <= STANDARD_ERRORS * error;
 }
 
+static double highest_but(const struct fit_point *points, size_t count, size_t but)
+{
+	double highest = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (i != but)
+			highest = fmax(highest, points[i].throughput);
+	return highest;
+}
+
+static double growth_at(const struct fit_point *points, size_t at)
+{
+	return points[at].throughput / highest_but(points, at, at) - 1;
+}
+
 bool fit_only_queues(const struct fit_point *points, size_t count)
 {
-	double best = 0;
-
+	double best;
 	if (count < 4)
 		return false;
-	for (size_t i = 0; i < count - 2; i++)
-		best = fmax(best, points[i].throughput);
+	best = highest_but(points, count - 2, count);
 	for (size_t i = count - 2; i < count; i++)
 		if (points[i].throughput > GAIN * best ||
 		    points[i].latency_ns <= points[i - 1].latency_ns)
@@ -119,16 +136,6 @@ static double line_through(const struct fit_point *a, const struct fit_point *b,
 	return log(a->throughput) + slope * log(load / a->load);
 }
 
-static double highest_but(const struct fit_point *points, size_t count, size_t but)
-{
-	double highest = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (i != but)
-			highest = fmax(highest, points[i].throughput);
-	return highest;
-}
-
 /* Return the logarithmic distance of a step from the others; 0: it is plausible. */
 static double distance_of(const struct fit_point *points, size_t count, size_t i)
 {
@@ -180,15 +187,6 @@ static struct fit best_line(const struct fit_point *points, size_t count)
 	return best;
 }
 
-static double growth_at(const struct fit_point *points, size_t at)
-{
-	double best = 0;
-
-	for (size_t i = 0; i < at; i++)
-		best = fmax(best, points[i].throughput);
-	return points[at].throughput / best - 1;
-}
-
 static bool has_collapsed(const struct fit_point *points, size_t count, struct fit *fit)
 {
 	size_t best = 0;
@@ -236,4 +234,69 @@ enum fit_verdict fit_plateau(const struct fit_point *points, size_t count, struc
 	fit.growth = growth_at(points, count - 1);
 	*ret_fit = fit;
 	return judge(points, count, &fit);
+}
+
+/* ---- the verdict, as a sentence for people ---- */
+
+#define NUMBER 32
+
+/* Rates below 10 keep decimals. */
+static const char *number(double value, char text[static NUMBER])
+{
+	if (value < 10)
+		snprintf(text, NUMBER, "%.3g", value);
+	else
+		units_format_count((uint64_t)(value + 0.5), text, NUMBER);
+	return text;
+}
+
+static char *explain_collapse(const struct fit_point *best, const struct fit_point *fallen,
+			      const char *unit)
+{
+	char most[NUMBER], least[NUMBER], load[NUMBER], more[NUMBER];
+
+	return text_format("throughput fell by more than %.0f %%: %s/s at %s %s, %s/s at %s",
+			   100 - 100 * FIT_COLLAPSE, number(best->throughput, most),
+			   number(best->load, load), unit, number(fallen->throughput, least),
+			   number(fallen->load, more));
+}
+
+static char *explain_close(const struct fit_point *first, const struct fit_point *last,
+			   const char *unit)
+{
+	char from[NUMBER], to[NUMBER];
+
+	return text_format("the loads are too close together, from %s to %s %s: spread them with "
+			   "--ladder",
+			   number(first->load, from), number(last->load, to), unit);
+}
+
+char *fit_explain(enum fit_verdict verdict, const struct fit *fit, const struct fit_point *points,
+		  size_t count, const char *unit)
+{
+	switch (verdict) {
+	case FIT_FOUND:
+		return NULL;
+	case FIT_TOO_FEW:
+		return text_format("fewer than %u steps had good responses", FIT_POINTS_MIN);
+	case FIT_COLLAPSED:
+		return explain_collapse(&points[fit->best], &points[fit->fallen], unit);
+	case FIT_GREW:
+		return text_format("throughput still grew at the last step, by %.0f %%: go further "
+				   "with --ladder",
+				   100 * fit->growth);
+	case FIT_OFF:
+		return text_format(
+			"the steps are %.0f %% off the best line through them, more than "
+			"%.0f %%: longer ones (--duration) may scatter less",
+			100 * fit->misfit, 100 * FIT_OFF_MAX);
+	case FIT_TOO_CLOSE:
+		return explain_close(&points[0], &points[count - 1], unit);
+	case FIT_NO_END:
+		return text_format(
+			"fewer than %u steps lie beyond the knee: go further, or in smaller "
+			"steps, with --ladder",
+			FIT_BEYOND_MIN);
+	}
+	return NULL;
 }

@@ -69,4 +69,11 @@ struct fit {
 /* Fit @points in order of load. Without FIT_FOUND only members that the verdict names are valid. */
 enum fit_verdict fit_plateau(const struct fit_point *points, size_t count, struct fit *ret_fit);
 
+/*
+ * Say why there is no plateau, for any verdict except FIT_FOUND, with the arguments and results of
+ * fit_plateau(). @unit: of the loads. Return NULL without memory; the caller frees the sentence.
+ */
+char *fit_explain(enum fit_verdict verdict, const struct fit *fit, const struct fit_point *points,
+		  size_t count, const char *unit);
+
 #endif

@@ -17,7 +17,6 @@
 #include "sojourn/outcome.h"
 #include "sojourn/refuse.h"
 #include "sojourn/sweep.h"
-#include "verdict.h"
 
 #define INTERVALS  10 /* of each step, to judge steadiness */
 #define SHARE	   0.75
@@ -149,26 +148,19 @@ static int fill_step(const struct run *run, const struct drive_rows *targets,
 	return 0;
 }
 
-static int carry_out(struct sweep *sweep, const struct drive_job *job, struct run **ret_run,
-		     char **ret_error)
-{
-	const struct sweep_runner *runner = sweep->runner;
-
-	return runner ? runner->run(runner->user, job, ret_run, &sweep->lost, ret_error)
-		      : drive_run(job, ret_run, ret_error);
-}
-
 static int attempt(struct sweep *sweep, const struct sweep_settings *settings,
 		   struct run_sweep_step *step, char **ret_error)
 {
 	CLEANUP(cleanup_run_free) struct run *run = NULL;
+	const struct sweep_runner *runner = sweep->runner;
 	struct drive_job job = *sweep->job;
 	int err;
 
 	job.load = &settings->load;
 	job.settings = &settings->run;
 	job.ret_interrupted = &sweep->interrupted;
-	err = carry_out(sweep, &job, &run, ret_error);
+	err = runner ? runner->run(runner->user, &job, &run, &sweep->lost, ret_error)
+		     : drive_run(&job, &run, ret_error);
 	/* Without the observer's part the sweep fails, as every step would lack it. */
 	if (!err && run->driver->observer_error)
 		err = refuse(ret_error, "the observer's part is missing: %s",
@@ -360,23 +352,18 @@ static int judge(struct sweep *sweep, const char **reason, char **ret_error)
 	return err;
 }
 
-/* Measure the next step. */
-static int go_on(struct sweep *sweep, size_t next, const char **reason, char **ret_error)
-{
-	int err = climb(sweep, sweep->ladder->loads[next], ret_error);
-
-	err = excuse_interruption(sweep, err, ret_error);
-	return err ? err : judge(sweep, reason, ret_error);
-}
-
 static int go_through(struct sweep *sweep, char **ret_error)
 {
 	const char *reason = NULL;
 	size_t i = sweep->result->step_count;
 	int err = i ? judge(sweep, &reason, ret_error) : 0;
 
-	while (!err && !reason && i < sweep->ladder->count)
-		err = go_on(sweep, i++, &reason, ret_error);
+	while (!err && !reason && i < sweep->ladder->count) {
+		err = climb(sweep, sweep->ladder->loads[i++], ret_error);
+		err = excuse_interruption(sweep, err, ret_error);
+		if (!err)
+			err = judge(sweep, &reason, ret_error);
+	}
 	if (err || !reason || (i == sweep->ladder->count && !sweep->interrupted))
 		return err;
 	sweep->result->stopped = strdup(reason);
@@ -403,8 +390,8 @@ static int fit(struct sweep *sweep)
 			strdup("throughput fell to nothing: no response of the last step was good");
 	else if (verdict != FIT_FOUND)
 		result->unfitted =
-			verdict_explain(verdict, &found, sweep->points, sweep->point_count,
-					sweep->ladder->of_rates ? "requests/s" : "connections");
+			fit_explain(verdict, &found, sweep->points, sweep->point_count,
+				    sweep->ladder->of_rates ? "requests/s" : "connections");
 	if (ended_without_good(sweep) || verdict != FIT_FOUND)
 		return result->unfitted ? 0 : -ENOMEM;
 	result->plateau = (struct run_number){true, (uint64_t)(found.plateau + 0.5)};

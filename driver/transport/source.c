@@ -127,16 +127,26 @@ size_t source_print(const struct source_set *set, size_t index, char ret_text[st
 }
 
 /* connect() of a datagram socket looks up the route, as that of a stream does. */
-int source_of_route(const struct sockaddr_storage *server, char ret_text[static SOURCE_TEXT])
+int source_route(const struct sockaddr_storage *server, struct sockaddr_storage *ret_own)
 {
-	struct sockaddr_storage own = {0};
-	socklen_t length = sizeof(own);
-	char text[INET6_ADDRSTRLEN];
+	socklen_t length = sizeof(*ret_own);
 	autoclose int fd = socket(server->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	if (fd < 0 || connect(fd, (const struct sockaddr *)server, sizeof(*server)) ||
-	    getsockname(fd, (struct sockaddr *)&own, &length))
+	*ret_own = (struct sockaddr_storage){0};
+	if (fd < 0 || connect(fd, (const struct sockaddr *)server, address_length(server)) ||
+	    getsockname(fd, (struct sockaddr *)ret_own, &length))
 		return -errno;
+	return 0;
+}
+
+int source_of_route(const struct sockaddr_storage *server, char ret_text[static SOURCE_TEXT])
+{
+	struct sockaddr_storage own;
+	char text[INET6_ADDRSTRLEN];
+	int err = source_route(server, &own);
+
+	if (err)
+		return err;
 	print_address(&own, text);
 	snprintf(ret_text, SOURCE_TEXT, "%s", text);
 	return 0;

@@ -107,10 +107,10 @@ int source_replace(const struct source_set *set, struct source_cursor *cursor, i
  */
 size_t source_print(const struct source_set *set, size_t index, char ret_text[static SOURCE_TEXT]);
 
-/*
- * Name the address that this host's routes choose towards @server, of an IP family. Nothing is sent.
- * -errno.
- */
+/* Return the address that this host's routes choose towards @server, of an IP family. Nothing is sent. -errno. */
+int source_route(const struct sockaddr_storage *server, struct sockaddr_storage *ret_own);
+
+/* Likewise, its name. */
 int source_of_route(const struct sockaddr_storage *server, char ret_text[static SOURCE_TEXT]);
 
 /*

@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #include "fleet/fleet_options.h"
-#include "fleet/standby.h"
+#include "fleet/waiting.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 #include "sojourn/write_all.h"

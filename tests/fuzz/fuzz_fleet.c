@@ -17,7 +17,7 @@
 
 /* One end of the channel, and what it has taken. */
 struct end {
-	struct channel_lines lines;
+	struct nats_input lines;
 	struct channel_document document;
 	struct plan_inbox inbox;
 	struct options options;
@@ -141,7 +141,7 @@ static struct end read_in_pieces(const char *bytes, size_t size, size_t step)
 	}
 	plan_inbox_clear(&end.inbox);
 	channel_document_clear(&end.document);
-	channel_lines_clear(&end.lines);
+	nats_input_clear(&end.lines);
 	return end;
 }
 

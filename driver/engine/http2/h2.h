@@ -134,10 +134,7 @@ void h2_place_flush(struct h2_place *place);
 void h2_session_abandon(struct h2_session *session);
 extern const struct link_events h2_link_events;
 
-/* messages.c: with an interval between the messages of a call. */
-void h2_messages_open(struct h2 *h2);
-void h2_messages_close(struct h2 *h2);
-/* Return whether the call's next message is not due yet. Then the stream is resumed when it is. */
+/* messages.c: with an interval between the messages of a call. Return whether the next one is not due yet. Then the stream is resumed when it is. */
 bool h2_message_waits(struct h2 *h2, struct h2_slot *slot);
 
 /* stream.c. */

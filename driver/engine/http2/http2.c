@@ -107,9 +107,11 @@ static int open_parts(struct h2 *h2, const struct engine_host *host)
 		h2->slots[i].index = i;
 	err = links_init(&h2->links, host->loop, &h2->shared->plan, &h2_link_events);
 	links_divide(&h2->links, host->first_slot, host->slots, host->all_slots);
-	if (!err)
-		h2_messages_open(h2);
-	return err;
+	if (err)
+		return err;
+	uv_timer_init(host->loop, &h2->pace);
+	h2->pace.data = h2;
+	return 0;
 }
 
 static int open_state(const struct engine_host *host, const void *state, void **ret_state)

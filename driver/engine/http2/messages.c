@@ -8,17 +8,6 @@
 
 #include "sojourn/clock.h"
 
-void h2_messages_open(struct h2 *h2)
-{
-	uv_timer_init(h2->host->loop, &h2->pace);
-	h2->pace.data = h2;
-}
-
-void h2_messages_close(struct h2 *h2)
-{
-	uv_close((uv_handle_t *)&h2->pace, NULL);
-}
-
 /* Continue the place's calls whose message is due, if any. Lower @next_ns to when that of another is. */
 static bool resume_due(struct h2_place *place, uint64_t now_ns, uint64_t *next_ns)
 {

@@ -243,7 +243,7 @@ void h2_close(void *state)
 	struct h2 *h2 = state;
 
 	h2->closing = true;
-	h2_messages_close(h2);
+	uv_close((uv_handle_t *)&h2->pace, NULL);
 	for (uint32_t i = 0; i < h2->place_count; i++) {
 		struct h2_place *place = &h2->places[i];
 

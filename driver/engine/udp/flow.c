@@ -7,30 +7,10 @@
 #include <sys/socket.h>
 
 #include "sojourn/clock.h"
-#include "queue.h"
-#include "socket.h"
+#include "transport/link.h"
 
 #define AGAIN_MIN_MS 1U
 #define AGAIN_MAX_MS 50U
-
-static const struct error_row {
-	int code;
-	enum run_error error;
-} errors[] = {
-	{ECONNREFUSED, RUN_ERROR_REFUSED}, /* ICMP: no socket has that port */
-	{EADDRNOTAVAIL, RUN_ERROR_ADDRESS_UNAVAILABLE},
-	{EADDRINUSE, RUN_ERROR_ADDRESS_UNAVAILABLE},
-	{EMFILE, RUN_ERROR_TOO_MANY_FILES},
-	{ENFILE, RUN_ERROR_TOO_MANY_FILES},
-};
-
-static enum run_error error_of(int code)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
-		if (errors[i].code == code)
-			return errors[i].error;
-	return RUN_ERROR_CONNECT_OTHER;
-}
 
 static void on_ready(uv_poll_t *poll, int status, int events);
 
@@ -79,7 +59,7 @@ static void fail(struct udp *udp, uint32_t slot, int code)
 {
 	const struct udp_exchange *exchange = &udp->exchanges[slot];
 	struct engine_result result = {
-		.error = error_of(code),
+		.error = link_connect_error(-code),
 		.connect_failed = true,
 		.code = -code,
 		.start_ns = exchange->start_ns,

@@ -102,4 +102,27 @@ void udp_expire(void *state, uint64_t now_ns);
 void udp_close(void *state);
 void udp_free(void *state);
 
+/* ---- socket.c: sockets opened, retired while late replies may come, closed ---- */
+
+/* Open the flow's socket; @ready: as uv_poll_cb. -errno. */
+int udp_socket_open(struct udp *udp, uint32_t flow, uv_poll_cb ready);
+
+/* Close the socket; its flow has none then. Its memory is freed later. */
+void udp_socket_close(struct udp_socket *socket);
+
+/*
+ * Take the socket from its flow. It receives late replies until it has been retired for @over_ns.
+ */
+void udp_socket_retire(struct udp_socket *socket, uint64_t now_ns);
+void udp_socket_expire_retired(struct udp *udp, uint64_t now_ns, uint64_t over_ns);
+
+/* ---- queue.c: requests waiting to leave, rendered, then sent as many as possible at once ---- */
+
+/* Render the slot's request and append it. */
+void udp_queue_add(struct udp_socket *socket, uint32_t slot);
+
+/* Send the first ones. Return how many have left, or -errno if the first has not. */
+int udp_queue_send(struct udp_socket *socket);
+void udp_queue_remove(struct udp_socket *socket, uint32_t slot);
+
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Requests waiting to leave on a socket: see queue.h. */
-#include "queue.h"
+/* Requests waiting to leave on a socket: see flow.h. */
+#include "flow.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A worker's UDP sockets: see socket.h. */
-#include "socket.h"
+/* A worker's UDP sockets: see flow.h. */
+#include "flow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,12 +12,15 @@
 /* How many sockets wait for late replies at most. */
 #define RETIRED_MAX 1024U
 
-static void on_close(uv_handle_t *handle)
+static void drop(struct udp_socket *socket)
 {
-	struct udp_socket *socket = handle->data;
-
 	ledger_close(&socket->ledger);
 	free(socket);
+}
+
+static void on_close(uv_handle_t *handle)
+{
+	drop(handle->data);
 }
 
 static void unlink_retired(struct udp_socket *socket)
@@ -125,12 +128,6 @@ static struct udp_socket *socket_new(struct udp *udp, uint32_t flow)
 		return NULL;
 	}
 	return socket;
-}
-
-static void drop(struct udp_socket *socket)
-{
-	ledger_close(&socket->ledger);
-	free(socket);
 }
 
 int udp_socket_open(struct udp *udp, uint32_t flow, uv_poll_cb ready)

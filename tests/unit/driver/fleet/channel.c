@@ -54,7 +54,7 @@ static void lines_are_whole_however_they_come(void **state)
 
 	(void)state;
 	for (size_t step = 1; step < sizeof(text); step++) {
-		struct channel_lines lines = {0};
+		struct nats_input lines = {0};
 		size_t taken = 0;
 
 		for (size_t i = 0; i < sizeof(text) - 1; i += step) {
@@ -73,14 +73,14 @@ static void lines_are_whole_however_they_come(void **state)
 			}
 		}
 		assert_int_equal(taken, 4);
-		channel_lines_clear(&lines);
+		nats_input_clear(&lines);
 	}
 }
 
 static void a_line_without_end_is_refused(void **state)
 {
 	autofree char *bytes = calloc(1, 1 << 20);
-	struct channel_lines lines = {0};
+	struct nats_input lines = {0};
 	int err = 0;
 
 	(void)state;
@@ -89,7 +89,7 @@ static void a_line_without_end_is_refused(void **state)
 	for (unsigned int i = 0; i < 8 && !err; i++)
 		err = channel_lines_add(&lines, bytes, 1 << 20);
 	assert_int_equal(err, -EMSGSIZE);
-	channel_lines_clear(&lines);
+	nats_input_clear(&lines);
 }
 
 static void what_is_no_message_is_none(void **state)

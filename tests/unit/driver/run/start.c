@@ -87,8 +87,8 @@ static void test_flags(void **state)
 {
 	char path[] = "/tmp/sojourn-start-XXXXXX";
 	int file = mkstemp(path), ends[2], looks = 0;
-	const struct start_patience patient = {.is_over = never};
-	const struct start_patience impatient = {.is_over = after_three, .user = &looks};
+	const struct patience patient = {.is_over = never};
+	const struct patience impatient = {.is_over = after_three, .user = &looks};
 	struct start_spec spec = {.flag = path};
 	autofree char *error = NULL;
 	char name[16];
@@ -116,7 +116,7 @@ static void test_flags(void **state)
 
 static void test_await_time(void **state)
 {
-	const struct start_patience patient = {.is_over = never};
+	const struct patience patient = {.is_over = never};
 	struct start_spec spec = {.at_ns = clock_wall_ns() + 30 * NSEC_PER_MSEC};
 	uint64_t before_ns = clock_now_ns(), at_ns = 0;
 	autofree char *error = NULL;

@@ -9,8 +9,7 @@
 
 #include "options/options.h"
 #include "scenario/scenario.h"
-#include "scenario/keys.h"
-#include "scenario/options.h"
+#include "scenario/reader.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 

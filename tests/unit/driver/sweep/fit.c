@@ -8,7 +8,6 @@
 
 #include "sojourn/cleanup.h"
 #include "sweep/fit.h"
-#include "sweep/verdict.h"
 
 #define POINTS 11
 
@@ -118,7 +117,7 @@ static void assert_none(const struct fit_point *points, size_t count, enum fit_v
 	struct fit fit = {0};
 
 	assert_int_equal(fit_plateau(points, count, &fit), verdict);
-	text = verdict_explain(verdict, &fit, points, count, "connections");
+	text = fit_explain(verdict, &fit, points, count, "connections");
 	assert_non_null(text);
 	if (strncmp(text, sentence, strlen(sentence)))
 		fail_msg("'%s' instead of '%s'", text, sentence);
