@@ -14,7 +14,7 @@
 #include "fleet/waiting.h"
 #include "fleet/steps.h"
 #include "run/drive.h"
-#include "host/forecast.h"
+#include "host/preflight.h"
 #include "options/options.h"
 #include "scenario/job.h"
 #include "scenario/scenario.h"

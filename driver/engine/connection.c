@@ -240,17 +240,11 @@ static void on_failed(struct link *link, enum run_error error)
 		connection_finish(connection, error);
 }
 
-/* Do nothing: the slot waits for its response. If that is complete first, the connection closes. */
-static void on_drained(struct link *link)
-{
-	(void)link;
-}
-
 static const struct link_events events = {
 	.opened = on_opened,
 	.failed = on_failed,
 	.received = on_received,
-	.drained = on_drained,
+
 	.ended = on_ended,
 	.closed = on_closed,
 };

@@ -7,11 +7,14 @@
 
 #include "payload/detail.h"
 
-const struct engine *engine_find(const struct engine *const *engines, const char *scheme)
+const struct engine *engine_find(const struct engine *const *engines, const char *url)
 {
-	for (; *engines; engines++)
-		if (!strcmp((*engines)->scheme, scheme))
+	for (; *engines; engines++) {
+		size_t length = strlen((*engines)->scheme);
+
+		if (!strncasecmp(url, (*engines)->scheme, length) && url[length] == ':')
 			return *engines;
+	}
 	return NULL;
 }
 

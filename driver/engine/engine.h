@@ -167,8 +167,8 @@ static inline bool engine_has(const struct engine *engine, enum engine_bit bit)
 	return engine->bits & bit;
 }
 
-/* Return the engine for @scheme from a table that ends with NULL, or NULL. */
-const struct engine *engine_find(const struct engine *const *engines, const char *scheme);
+/* Return the engine for the scheme of @url, from a table that ends with NULL, or NULL. */
+const struct engine *engine_find(const struct engine *const *engines, const char *url);
 
 #define ENGINE_FORMS_SIZE 512
 

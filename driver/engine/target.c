@@ -109,19 +109,6 @@ static int fill_local(const struct engine *engine, const char *text, struct targ
 	return target->authority ? 0 : -ENOMEM;
 }
 
-static const struct engine *find_local(const struct engine *const *engines, const char *text)
-{
-	char scheme[16] = "";
-	size_t length = strcspn(text, ":");
-	const struct engine *engine;
-
-	if (!text[length] || length >= sizeof(scheme))
-		return NULL;
-	memcpy(scheme, text, length);
-	engine = engine_find(engines, scheme);
-	return engine && engine_has(engine, ENGINE_LOCAL) ? engine : NULL;
-}
-
 static int parse_url(const struct engine *const *engines, const char *text, struct target *target,
 		     char **ret_error)
 {
@@ -132,7 +119,7 @@ static int parse_url(const struct engine *const *engines, const char *text, stru
 	if (wrong)
 		return refuse(ret_error, "'%s' is not a usable URL (%s); write it like %s", text,
 			      wrong, engine_forms(engines, forms, sizeof(forms)));
-	target->engine = engine_find(engines, url.scheme);
+	target->engine = engine_find(engines, text);
 	if (!target->engine)
 		return refuse(ret_error, "'%s': %s:// is not supported; allowed: %s", text,
 			      url.scheme, engine_forms(engines, forms, sizeof(forms)));
@@ -144,12 +131,13 @@ static int parse_url(const struct engine *const *engines, const char *text, stru
 int target_parse(const struct engine *const *engines, const char *text, struct target *ret_target,
 		 char **ret_error)
 {
-	const struct engine *local = find_local(engines, text);
+	const struct engine *engine = engine_find(engines, text);
 	struct target target = {0};
 	int err;
 
-	err = local ? fill_local(local, text, &target, ret_error)
-		    : parse_url(engines, text, &target, ret_error);
+	err = engine && engine_has(engine, ENGINE_LOCAL)
+		      ? fill_local(engine, text, &target, ret_error)
+		      : parse_url(engines, text, &target, ret_error);
 	if (err) {
 		target_clear(&target);
 		return err;

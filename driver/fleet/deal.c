@@ -27,25 +27,18 @@ static uint32_t count_parts(const struct member *members, uint32_t count)
 	return parts;
 }
 
-/* Return when the last member began to measure, by the coordinator's clock; 0: still warming up. */
-static uint64_t begin_of(struct member *members, uint32_t count, uint64_t at_ns)
+/* Return how long after the start of the measured phase the others take over; 0: from its start. */
+static uint64_t after_ns(struct member *members, uint32_t count, uint64_t at_ns)
 {
-	uint64_t begin_ns = at_ns;
+	uint64_t begin_ns = at_ns; /* when the last member began to measure; 0: still warming up */
+	uint64_t then_ns;
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t own_ns = member_begin_ns(&members[i]);
 
 		begin_ns = own_ns > begin_ns ? own_ns : begin_ns;
 	}
-	return begin_ns;
-}
-
-/* Return how long after the start of the measured phase the others take over; 0: from its start. */
-static uint64_t after_ns(struct member *members, uint32_t count, uint64_t at_ns)
-{
-	uint64_t begin_ns = begin_of(members, count, at_ns);
-	uint64_t then_ns = clock_wall_ns() + member_lead_ns(members, count);
-
+	then_ns = clock_wall_ns() + member_lead_ns(members, count);
 	return begin_ns && then_ns > begin_ns ? then_ns - begin_ns : 0;
 }
 

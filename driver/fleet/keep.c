@@ -139,11 +139,6 @@ void keep_cancel(struct keep *keep)
 		keep->on = false;
 }
 
-void keep_drop(struct keep *keep)
-{
-	keep->on = false;
-}
-
 /* ---- acknowledgements ---- */
 
 static void note_failure(struct keep *keep, const char *reason)

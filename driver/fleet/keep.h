@@ -55,8 +55,6 @@ void keep_take(struct keep *keep, const char *bytes, size_t length);
 void keep_finish(struct keep *keep, const char *reason);
 /* The coordinator has no use for more than is being stored. */
 void keep_cancel(struct keep *keep);
-/* Give up. */
-void keep_drop(struct keep *keep);
 /* An acknowledgement, or the server's reason against it. */
 void keep_answer(struct keep *keep, size_t number, const json_t *answer);
 /* Call it twice a second: what is not acknowledged is sent again. */

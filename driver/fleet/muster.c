@@ -117,11 +117,6 @@ static void on_ended(void *user, const char *reason)
 	note_end(user, reason);
 }
 
-static void on_closed(void *user)
-{
-	(void)user;
-}
-
 /* The member's end stays out of the children: no agent is started here, but a name may be looked up. */
 static int open_pipe(uv_pipe_t *pipe, unsigned int own, int *ret_other)
 {
@@ -138,7 +133,7 @@ static int open_pipe(uv_pipe_t *pipe, unsigned int own, int *ret_other)
 
 static int open_relay(struct post *post)
 {
-	const struct relay_owner owner = {post, NULL, on_drained, on_ended, on_closed};
+	const struct relay_owner owner = {post, NULL, on_drained, on_ended, NULL};
 	struct muster *muster = post->muster;
 	char subject[RELAY_SUBJECT];
 	int err;

@@ -91,7 +91,7 @@ static void on_closed(uv_handle_t *handle)
 {
 	struct relay *relay = handle->data;
 
-	if (!--relay->handles)
+	if (!--relay->handles && relay->owner.closed)
 		relay->owner.closed(relay->owner.user);
 }
 
@@ -303,13 +303,6 @@ static void take_acknowledgement(struct relay *relay, uint64_t acknowledged)
 	relay->acknowledged = acknowledged;
 }
 
-/* Ask for what is missing, and seldom again: all that is under way follows the gap, too. */
-static void note_gap(struct relay *relay)
-{
-	if (relay->gaps++ % GAPS_PER_QUESTION == 0)
-		send_again(relay, true);
-}
-
 /* Bytes that were received before are skipped. */
 static void take_bytes(struct relay *relay, uint64_t at, const char *bytes, size_t length)
 {
@@ -346,8 +339,10 @@ void relay_take(struct relay *relay, const char *payload, size_t length)
 		return;
 	}
 	take_acknowledgement(relay, (uint64_t)acknowledged);
+	/* Ask for what is missing, and seldom again: all that is under way follows the gap, too. */
 	if (at > (json_int_t)relay->received) {
-		note_gap(relay);
+		if (relay->gaps++ % GAPS_PER_QUESTION == 0)
+			send_again(relay, true);
 		return;
 	}
 	if (exceeds_window(relay, (uint64_t)at, body_length)) {

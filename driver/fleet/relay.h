@@ -41,7 +41,7 @@ struct relay_owner {
 	void (*drained)(void *user);
 	/* The other end has ended, or messages were lost. The relay is over. */
 	void (*ended)(void *user, const char *reason);
-	/* Both pipes are closed, and its memory can be used again. */
+	/* Both pipes are closed, and its memory can be used again. NULL: not wanted. */
 	void (*closed)(void *user);
 };
 

@@ -431,7 +431,7 @@ static void on_lost(void *user, bool final)
 
 	json_decref(TAKE_PTR(standby->claim));
 	if (final)
-		keep_drop(&standby->keep);
+		standby->keep.on = false;
 	detach(standby);
 }
 
@@ -490,7 +490,7 @@ static void on_ended(void *user, bool again, const char *reason)
 	struct standby *standby = user;
 
 	if (again)
-		keep_drop(&standby->keep);
+		standby->keep.on = false;
 	if (!standby->busy)
 		return;
 	keep_finish(&standby->keep, reason);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Computes before the run whether the source ports suffice: pure arithmetic. */
+/* Computes before the run whether the source ports of this host suffice. */
 #ifndef DRIVER_HOST_PREFLIGHT_H
 #define DRIVER_HOST_PREFLIGHT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-#include "transport/policy.h"
+#include "engine/target.h"
+#include "load/load_settings.h"
+#include "transport/link_settings.h"
 
 /* How long Linux keeps a connection that this side closed first in TIME_WAIT (TCP_TIMEWAIT_LEN). */
 #define PREFLIGHT_TIME_WAIT_S 60U
@@ -24,5 +27,13 @@ struct preflight {
 
 /* Write what will go wrong in *ret_text, freed by the caller; NULL: nothing. -ENOMEM. */
 int preflight_check(const struct preflight *preflight, char **ret_text);
+
+/*
+ * Write what will go wrong as a sentence that the caller frees in *ret_text; NULL: nothing, or not
+ * known. Requests are divided evenly between the targets: the busiest one decides. An unresolved
+ * target (AF_UNSPEC) is skipped. -ENOMEM.
+ */
+int forecast_ports(const struct link_settings *link, const struct load_settings *load,
+		   const struct target *const *targets, size_t count, char **ret_text);
 
 #endif

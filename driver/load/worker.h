@@ -41,7 +41,7 @@ struct worker_setup {
 	uint32_t sharer;       /* index of this sharer of the schedule and the ramp, from 0 */
 	uint32_t sharers;
 	struct schedule_spec schedule;
-	struct row_stats *steps; /* the worker's own row; NULL: none */
+	struct run_row *steps; /* the worker's own row; NULL: none */
 	uint32_t step_count;
 	struct status_rows *statuses;  /* the worker's own */
 	const uint64_t *step_think_ns; /* closed loop: by step; NULL: as the schedule says */

@@ -38,24 +38,6 @@ static bool is_given(const struct observer_access *access, const char *url)
 	return false;
 }
 
-/* "fleet", or a NATS server's address: whether it is one says fleet/lookouts.c. */
-static bool is_group(const char *value)
-{
-	return !strcmp(value, "fleet") || !strncmp(value, "nats://", 7) ||
-	       !strncmp(value, "tls://", 6);
-}
-
-static int apply_group(struct observer_access *access, const char *value, char **ret_error)
-{
-	if (access->fleet)
-		return refuse(ret_error,
-			      "--observer: '%s' is a second group of observers beside '%s'; leave "
-			      "one out",
-			      value, access->fleet);
-	access->fleet = value;
-	return 0;
-}
-
 static int add_url(struct observer_access *access, const char *value, char **ret_error)
 {
 	autofree char *url = NULL;
@@ -76,10 +58,20 @@ static int add_url(struct observer_access *access, const char *value, char **ret
 	return 0;
 }
 
-int option_apply_observer(void *access, const char *value, char **ret_error)
+int option_apply_observer(void *target, const char *value, char **ret_error)
 {
-	return is_group(value) ? apply_group(access, value, ret_error)
-			       : add_url(access, value, ret_error);
+	struct observer_access *access = target;
+
+	/* "fleet", or a NATS server's address: whether it is one says fleet/lookouts.c. */
+	if (strcmp(value, "fleet") && strncmp(value, "nats://", 7) && strncmp(value, "tls://", 6))
+		return add_url(access, value, ret_error);
+	if (access->fleet)
+		return refuse(ret_error,
+			      "--observer: '%s' is a second group of observers beside '%s'; leave "
+			      "one out",
+			      value, access->fleet);
+	access->fleet = value;
+	return 0;
 }
 
 void option_clear_observers(struct observer_access *access)

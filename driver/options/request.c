@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Options for requests: over HTTP, and as bytes for other protocols. */
+/* Options for requests: over HTTP, and as bytes for other protocols. Reads the files that options name. */
 #include "rows.h"
 
 #include <errno.h>
@@ -13,6 +13,52 @@
 #include "sojourn/refuse.h"
 
 #define BODY_MAX (64U << 20)
+
+/* Grow while reading: a pipe has no known length. */
+static int read_all(FILE *file, size_t max, char **ret_bytes, size_t *ret_length)
+{
+	autofree char *bytes = NULL;
+	size_t length = 0, size = 4096;
+
+	while (length <= max) {
+		char *grown = realloc(bytes, size *= 2);
+
+		if (!grown)
+			return -ENOMEM;
+		bytes = grown;
+		length += fread(bytes + length, 1, size - length, file);
+		if (length < size)
+			break;
+	}
+	if (ferror(file))
+		return -EIO;
+	*ret_bytes = TAKE_PTR(bytes);
+	*ret_length = length;
+	return length > max ? -EFBIG : 0;
+}
+
+int option_read_file(const char *name, const char *path, size_t max, char **ret_bytes,
+		     size_t *ret_length, char **ret_error)
+{
+	autofclose FILE *file = fopen(path, "re");
+	autofree char *bytes = NULL;
+	size_t length;
+	int err;
+
+	if (!file)
+		return refuse(ret_error, "--%s: cannot open '%s': %s", name, path, strerror(errno));
+	err = read_all(file, max, &bytes, &length);
+	if (err == -EFBIG)
+		return refuse(ret_error, "--%s: '%s' is larger than %zu MiB", name, path,
+			      max >> 20);
+	if (err == -EIO)
+		return refuse(ret_error, "--%s: cannot read '%s': %s", name, path, strerror(errno));
+	if (err)
+		return err;
+	*ret_bytes = TAKE_PTR(bytes);
+	*ret_length = length;
+	return 0;
+}
 
 static int apply_method(void *settings, const char *value, char **ret_error)
 {

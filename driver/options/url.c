@@ -18,15 +18,7 @@
 /* Accept "tcp:…" too: if it is wrong, its own check has the better message. */
 static bool has_scheme(const char *word)
 {
-	size_t length = strcspn(word, ":");
-	char scheme[16] = "";
-
-	if (strstr(word, "://"))
-		return true;
-	if (!word[length] || length >= sizeof(scheme))
-		return false;
-	memcpy(scheme, word, length);
-	return engine_find(engines, scheme);
+	return strstr(word, "://") || engine_find(engines, word);
 }
 
 /* A word with a port, or that is an address of this host, is meant as an address. */
@@ -43,13 +35,6 @@ static bool is_address(const char *word)
 	       !strcmp(host, "localhost") || inet_pton(AF_INET, host, &address) == 1;
 }
 
-static bool is_scenario(const char *word)
-{
-	const char *dot = strrchr(word, '.');
-
-	return dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
-}
-
 /* A word instead of a URL may be a mistyped subcommand, like "swep". */
 static const char *nearest_command(const char *word)
 {
@@ -63,11 +48,12 @@ static const char *nearest_command(const char *word)
 
 int options_complete_url(struct options *options, char **word, char **ret_error)
 {
+	const char *dot = strrchr(*word, '.');
 	char *url, **kept;
 
 	if (has_scheme(*word))
 		return 0;
-	if (is_scenario(*word))
+	if (dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml")))
 		return refuse(ret_error, "'%s' is a scenario: write sojourn-drive run %s", *word,
 			      *word);
 	if (!is_address(*word) && nearest_command(*word))

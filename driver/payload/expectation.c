@@ -113,12 +113,6 @@ enum verdict expectation_judge(const struct expectation *expectation,
 	return expectation->body && !search->found ? VERDICT_UNEXPECTED : VERDICT_GOOD;
 }
 
-static void tell_statuses(const struct expectation *expectation, char *text, size_t size)
-{
-	for (size_t i = 0; i < expectation->status_count; i++)
-		detail_add(text, size, "%s%u", i ? "," : ", expected ", expectation->statuses[i]);
-}
-
 int expectation_statuses(const struct expectation *expectation, char **ret_text)
 {
 	char text[1024] = "";
@@ -138,7 +132,9 @@ void expectation_tell(const struct expectation *expectation,
 
 	if (!expected) {
 		detail_add(text, size, "status %u", status);
-		tell_statuses(expectation, text, size);
+		for (size_t i = 0; i < expectation->status_count; i++)
+			detail_add(text, size, "%s%u", i ? "," : ", expected ",
+				   expectation->statuses[i]);
 	} else if (expectation->body && !search->found) {
 		detail_add(text, size, "no ");
 		detail_add_bytes(text, size, expectation->body, expectation->body_length);

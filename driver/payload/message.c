@@ -134,24 +134,30 @@ static size_t render_body(const struct message *message, const struct template_t
 	return (size_t)digits + length;
 }
 
-/* Drivers take numbers in turn, so that {{counter}} and {{row}} advance as evenly as with one. */
-static uint64_t number_of(const struct request_numbers *numbers, uint64_t index)
-{
-	return index * (numbers->drivers ? numbers->drivers : 1) + numbers->driver + 1;
-}
-
 char *message_render(struct message *message, struct message_room *room, uint32_t slot,
 		     const struct template_value *values, size_t *ret_length)
 {
+	const struct request_numbers *numbers = &message->numbers;
+	uint64_t index = atomic_fetch_add_explicit(&message->number, 1, memory_order_relaxed);
 	struct template_turn turn = {.random = &room->random};
 	char *buffer = room->bytes + slot * room->size; /* not empty: see message_room_max() */
 
 	turn.client = (uint64_t)room->first + slot + 1;
 	turn.values = values;
-	turn.number = number_of(&message->numbers, atomic_fetch_add_explicit(&message->number, 1,
-									     memory_order_relaxed));
+	/* Drivers take numbers in turn, so that {{counter}} and {{row}} advance as evenly as with one. */
+	turn.number = index * (numbers->drivers ? numbers->drivers : 1) + numbers->driver + 1;
 	*ret_length = template_render(&message->template, &turn, buffer);
 	if (message->body.count)
 		*ret_length += render_body(message, &turn, buffer + *ret_length);
 	return buffer;
+}
+
+void request_clear(struct request *request)
+{
+	free(request->headers);
+	free(request->body);
+	free(request->payload);
+	template_rows_clear(&request->rows);
+	expectation_clear(&request->expectation);
+	*request = (struct request){0};
 }

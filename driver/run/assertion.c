@@ -59,11 +59,6 @@ static bool find_metric(const char *name, size_t length, unsigned int *ret_metri
 	return false;
 }
 
-static bool is_part(enum kind kind)
-{
-	return kind == ERRORS || kind == UNSENT || kind == TIMEOUTS || kind == UNANSWERED;
-}
-
 static int parse_limit(const char *text, struct assertion *assertion)
 {
 	enum kind kind = metrics[assertion->metric].kind;
@@ -71,7 +66,7 @@ static int parse_limit(const char *text, struct assertion *assertion)
 	char *end;
 	int err = 0;
 
-	if (is_part(kind) && strchr(text, '%')) {
+	if (kind != LATENCY && kind != RATE && kind != REQUESTS && strchr(text, '%')) {
 		assertion->share = true;
 		assertion->limit = strtod(text, &end);
 		return end == text || strcmp(end, "%") || !(assertion->limit >= 0) ? -EINVAL : 0;

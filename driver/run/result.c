@@ -146,18 +146,15 @@ static int fill_rows(const struct drive_rows *asked, const struct result_phase *
 		     struct run_driver *driver)
 {
 	struct run_row_list *rows = rows_of(driver, asked);
-	autofree struct row_stats *sum = malloc(sizeof(*sum));
 	int err = 0;
 
 	rows->list = calloc(asked->count, sizeof(*rows->list));
-	if (!sum || !rows->list)
+	if (!rows->list)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < asked->count && !err; i++) {
 		struct run_row *row = &rows->list[rows->count++];
 
-		memset(sum, 0, sizeof(*sum));
-		row_table_add(&phase->steps, i, sum);
-		row_stats_fill(sum, row);
+		row_table_add(&phase->steps, i, row);
 		err = describe_row(asked, &asked->list[i], row);
 	}
 	if (asked->kind == DRIVE_TARGETS)
@@ -213,22 +210,6 @@ int result_set_interrupted(const struct load_settings *load, struct run_driver *
 	return 0;
 }
 
-static int fill_interrupted(const struct load_settings *load, struct run_driver *driver)
-{
-	bool early = load->duration_ns ? driver->duration_ns < load->duration_ns : load->requests;
-
-	return early ? result_set_interrupted(load, driver) : 0;
-}
-
-/* Return this driver's share of the rate, so that all drivers' shares add up to it. */
-static uint64_t own_rate(const struct load_settings *load)
-{
-	const struct load_member *member = &load->member;
-
-	return member->count ? share_of_count(load->schedule.rate, member->count, member->index)
-			     : load->schedule.rate;
-}
-
 /* Without a route there is no connection. */
 static int add_route(const struct target *target, struct run_driver *driver)
 {
@@ -261,6 +242,7 @@ static int describe(const struct drive_job *job, struct run *run)
 	struct run_driver *driver = calloc(1, sizeof(*driver));
 	const struct drive_rows *rows = job->rows;
 	const char *method = rows->kind == DRIVE_STEPS ? NULL : rows->list[0].method;
+	const struct load_member *member = &job->load->member;
 
 	if (!driver)
 		return -ENOMEM;
@@ -273,7 +255,9 @@ static int describe(const struct drive_job *job, struct run *run)
 	driver->threads = job->settings->threads;
 	driver->new_connections = job->link->new_connections;
 	driver->arrival = describe_arrival(job->load);
-	driver->rate = own_rate(job->load);
+	driver->rate = job->load->schedule.rate;
+	if (member->count) /* all drivers' shares add up to it */
+		driver->rate = share_of_count(driver->rate, member->count, member->index);
 	driver->think_ns = job->load->schedule.think_ns;
 	driver->cooldown_ns = job->load->cooldown_ns;
 	driver->expected = job->expected ? strdup(job->expected) : NULL;
@@ -306,13 +290,16 @@ int result_fill(const struct drive_job *job, struct crew_result *result,
 	const struct drive_rows *rows = job->rows;
 	int err = describe(job, run);
 	struct run_driver *driver = run->driver;
+	bool early;
 
 	if (err)
 		return err;
 	fill_counts(stats, driver);
 	fill_phase(result, phase, driver);
 	run->duration_ns = driver->duration_ns;
-	if (phase->interrupted && fill_interrupted(job->load, driver))
+	early = job->load->duration_ns ? driver->duration_ns < job->load->duration_ns
+				       : job->load->requests;
+	if (phase->interrupted && early && result_set_interrupted(job->load, driver))
 		return -ENOMEM;
 	if (rows->kind != DRIVE_ONE && fill_rows(rows, phase, driver))
 		return -ENOMEM;

@@ -60,18 +60,14 @@ struct scenario_state {
 	void *members[]; /* states of the members */
 };
 
-static bool is_same_server(const struct target *a, const struct target *b)
-{
-	return a->engine == b->engine && !strcmp(a->authority, b->authority);
-}
-
 /* Return the first step with the same server, if the engine can add kinds; otherwise @step. */
 static uint32_t find_first(const struct scenario *scenario, uint32_t step)
 {
 	const struct target *target = &scenario->steps[step].target;
 
-	for (uint32_t i = 0; i < step; i++)
-		if (is_same_server(&scenario->steps[i].target, target) && target->engine->add)
+	for (uint32_t i = 0; i < step && target->engine->add; i++)
+		if (scenario->steps[i].target.engine == target->engine &&
+		    !strcmp(scenario->steps[i].target.authority, target->authority))
 			return i;
 	return step;
 }

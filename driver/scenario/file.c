@@ -119,7 +119,7 @@ const struct cli_option *scenario_option_find(const struct scenario_options *whi
 	return NULL;
 }
 
-void scenario_option_list(const struct scenario_options *which, FILE *file)
+static void list_options(const struct scenario_options *which, FILE *file)
 {
 	for (size_t i = 0; i < which->count; i++)
 		for (size_t j = 0; j < which->tables[i]->count; j++) {
@@ -142,7 +142,7 @@ static int refuse_key(struct scenario_reader *reader, const yaml_node_t *key,
 	for (size_t i = 0; i < mapping->count; i++)
 		fprintf(file, "%s%s", i ? ", " : "", mapping->keys[i].name);
 	if (mapping->options)
-		scenario_option_list(mapping->options, file);
+		list_options(mapping->options, file);
 	if (fclose(file))
 		return -ENOMEM;
 	return scenario_refuse(reader, key, "'%s' is not a key of %s; allowed: %s",
@@ -168,12 +168,6 @@ static int apply_key(struct scenario_reader *reader, yaml_node_t *key, yaml_node
 	return refuse_key(reader, key, walk->mapping);
 }
 
-static bool is_same_key(const yaml_node_t *a, const yaml_node_t *b)
-{
-	return a->data.scalar.length == b->data.scalar.length &&
-	       !memcmp(a->data.scalar.value, b->data.scalar.value, a->data.scalar.length);
-}
-
 /* A key is a scalar without a NUL, given once. */
 static int check_key(struct scenario_reader *reader, const yaml_node_t *mapping,
 		     const yaml_node_pair_t *pair, const char *what)
@@ -186,7 +180,9 @@ static int check_key(struct scenario_reader *reader, const yaml_node_t *mapping,
 	for (const yaml_node_pair_t *p = mapping->data.mapping.pairs.start; p < pair; p++) {
 		const yaml_node_t *other = scenario_node(reader, p->key);
 
-		if (is_same_key(key, other))
+		if (key->data.scalar.length == other->data.scalar.length &&
+		    !memcmp(key->data.scalar.value, other->data.scalar.value,
+			    key->data.scalar.length))
 			return scenario_refuse(reader, key,
 					       "'%s' is given twice, first in line %zu; once is "
 					       "allowed",

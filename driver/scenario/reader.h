@@ -92,9 +92,6 @@ int scenario_check_name(struct scenario_reader *reader, const yaml_node_t *node,
 const struct cli_option *scenario_option_find(const struct scenario_options *which,
 					      const char *name);
 
-/* Append the options' names to a list of keys. */
-void scenario_option_list(const struct scenario_options *which, FILE *file);
-
 /* Apply the option of @key to @settings, the object of its table. Errors as scenario_load(). */
 int scenario_option_apply(struct scenario_reader *reader, const struct scenario_options *which,
 			  yaml_node_t *key, yaml_node_t *value, void *settings);

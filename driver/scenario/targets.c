@@ -11,27 +11,20 @@
 #include "scenario.h"
 #include "sojourn/refuse.h"
 
-/* Return whether requests for both engines have the same form. */
-static bool is_same_kind(const struct engine *a, const struct engine *b)
-{
-	const unsigned int kind = ENGINE_PLAIN | ENGINE_DATAGRAMS | ENGINE_HTTP2;
-
-	return (a->bits & kind) == (b->bits & kind) && !a->form == !b->form;
-}
-
 static int check_kind(const struct scenario *scenario, const struct scenario_step *step,
 		      char **ret_error)
 {
+	const unsigned int kind = ENGINE_PLAIN | ENGINE_DATAGRAMS | ENGINE_HTTP2;
 	const struct scenario_step *first = &scenario->steps[0];
+	const struct engine *a = first->target.engine, *b = step->target.engine;
 
-	if (is_same_kind(first->target.engine, step->target.engine))
+	if ((a->bits & kind) == (b->bits & kind) && !a->form == !b->form)
 		return 0;
 	return refuse(ret_error,
 		      "'%s' and '%s' cannot be asked in turn: %s: and %s: take different requests; "
 		      "give URLs of http: and https:, of h2: and h2c:, of tcp: and unix:, or of "
 		      "udp:",
-		      first->name, step->name, first->target.engine->scheme,
-		      step->target.engine->scheme);
+		      first->name, step->name, a->scheme, b->scheme);
 }
 
 /* Options of TLS are for targets with TLS. */

@@ -37,15 +37,15 @@ void row_table_close(struct row_table *table)
 	*table = (struct row_table){0};
 }
 
-struct row_stats *row_table_row(const struct row_table *table, uint32_t worker)
+struct run_row *row_table_row(const struct row_table *table, uint32_t worker)
 {
 	return table->rows ? table->rows + (size_t)worker * table->steps : NULL;
 }
 
-void row_stats_add(struct row_stats *sum, const struct row_stats *stats)
+void row_stats_add(struct run_row *sum, const struct run_row *stats)
 {
 	sum->requests += stats->requests;
-	sum->late += stats->late;
+	sum->drained += stats->drained;
 	sum->bytes_in += stats->bytes_in;
 	sum->bytes_out += stats->bytes_out;
 	run_counts_add(sum->status, stats->status, ARRAY_SIZE(sum->status));
@@ -54,19 +54,7 @@ void row_stats_add(struct row_stats *sum, const struct row_stats *stats)
 	histogram_add(&sum->response_time, &stats->response_time);
 }
 
-void row_stats_fill(const struct row_stats *stats, struct run_row *row)
-{
-	row->requests = stats->requests;
-	row->drained = stats->late;
-	row->bytes_in = stats->bytes_in;
-	row->bytes_out = stats->bytes_out;
-	memcpy(row->status, stats->status, sizeof(row->status));
-	memcpy(row->errors, stats->errors, sizeof(row->errors));
-	row->round_trip = stats->round_trip;
-	row->response_time = stats->response_time;
-}
-
-void row_table_add(const struct row_table *table, uint32_t step, struct row_stats *sum)
+void row_table_add(const struct row_table *table, uint32_t step, struct run_row *sum)
 {
 	for (uint32_t i = 0; i < table->workers; i++)
 		row_stats_add(sum, row_table_row(table, i) + step);
@@ -81,7 +69,7 @@ uint64_t row_table_requests(const struct row_table *table, uint32_t step)
 	return sum;
 }
 
-void row_stats_record(struct row_stats *stats, const struct engine_result *result,
+void row_stats_record(struct run_row *stats, const struct engine_result *result,
 		      uint64_t intended_ns, bool late)
 {
 	enum run_error failure = engine_failure(result);
@@ -95,7 +83,7 @@ void row_stats_record(struct row_stats *stats, const struct engine_result *resul
 		return;
 	/* row_table_requests() may read at any time. */
 	__atomic_store_n(&stats->requests, stats->requests + 1, __ATOMIC_RELAXED);
-	stats->late += late;
+	stats->drained += late;
 	stats->status[hundreds < ARRAY_SIZE(stats->status) ? hundreds : 0]++;
 	histogram_record(&stats->round_trip, result->end_ns - result->start_ns);
 	if (intended_ns)

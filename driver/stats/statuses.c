@@ -40,7 +40,7 @@ void status_rows_clear(struct status_rows *rows)
 	rows->only = rows->count = 0;
 }
 
-static struct row_stats *find_row(struct status_rows *rows, uint16_t code)
+static struct run_row *find_row(struct status_rows *rows, uint16_t code)
 {
 	for (uint32_t i = 0; i < rows->count; i++)
 		if (rows->codes[i] == code)
@@ -51,10 +51,10 @@ static struct row_stats *find_row(struct status_rows *rows, uint16_t code)
 	return &rows->rows[rows->count++];
 }
 
-static void add_total(struct row_stats *row, const struct stats *total)
+static void add_total(struct run_row *row, const struct stats *total)
 {
 	row->requests += total->requests;
-	row->late += total->late.count;
+	row->drained += total->late.count;
 	row->bytes_in += total->bytes_in;
 	row->bytes_out += total->bytes_out;
 	run_counts_add(row->status, total->status, ARRAY_SIZE(row->status));
@@ -72,7 +72,7 @@ static bool has_counted(const struct stats *stats)
 static bool begin_rows(struct status_rows *rows, const struct engine_result *result,
 		       const struct stats *total, const struct stats *stats)
 {
-	struct row_stats *row;
+	struct run_row *row;
 
 	if (!rows->only && result->error == RUN_NO_ERROR && !has_counted(total) &&
 	    !has_counted(stats)) {
@@ -112,11 +112,11 @@ static void add_worker(struct status_rows *sum, const struct status_rows *rows)
 		row_stats_add(&sum->rows[STATUSES_MAX], &rows->rows[STATUSES_MAX]);
 }
 
-static int append(struct run_row_list *list, const struct row_stats *stats, uint16_t code)
+static int append(struct run_row_list *list, const struct run_row *stats, uint16_t code)
 {
 	struct run_row *row = &list->list[list->count++];
 
-	row_stats_fill(stats, row);
+	*row = *stats;
 	row->name = code ? text_format("%u", code) : strdup("other");
 	return row->name ? 0 : -ENOMEM;
 }

@@ -21,7 +21,7 @@ struct status_rows {
 	uint32_t only;
 	uint32_t count;
 	uint16_t codes[STATUSES_MAX];
-	struct row_stats rows[STATUSES_MAX + 1]; /* the last one: all other codes */
+	struct run_row rows[STATUSES_MAX + 1]; /* the last one: all other codes */
 };
 
 #define STATUSES_MIXED UINT32_MAX

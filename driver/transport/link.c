@@ -111,21 +111,18 @@ static int flush(struct link *link)
 	return write_rest(link, link->ciphertext, length - sent);
 }
 
-/* Write the rest in pieces, as a failed write does not report how much has left. */
 #define PLAIN_PIECE (256 * 1024)
-
-static int send_rest(struct link *link)
-{
-	link->piece_length = link->unsent_length < PLAIN_PIECE ? link->unsent_length : PLAIN_PIECE;
-	return write_rest(link, link->unsent, link->piece_length);
-}
 
 static int send_unsent(struct link *link)
 {
 	int err = 0;
 
-	if (!link->tls)
-		return link->unsent_length ? send_rest(link) : 0;
+	/* Write in pieces, as a failed write does not report how much has left. */
+	if (!link->tls && link->unsent_length) {
+		link->piece_length =
+			link->unsent_length < PLAIN_PIECE ? link->unsent_length : PLAIN_PIECE;
+		return write_rest(link, link->unsent, link->piece_length);
+	}
 	while (!err && link->unsent_length && !link->writing) {
 		size_t length = link->unsent_length < TLS_PIECE ? link->unsent_length : TLS_PIECE;
 
@@ -170,7 +167,7 @@ static void on_write(uv_write_t *write, int status)
 	}
 	if (status)
 		link->all->events->ended(link, link_transfer_failure(link, status));
-	else if (!link->writing)
+	else if (!link->writing && link->all->events->drained)
 		link->all->events->drained(link);
 }
 

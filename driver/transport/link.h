@@ -81,7 +81,7 @@ struct link_events {
 	/* Opening failed: close the link. */
 	void (*failed)(struct link *link, enum run_error error);
 	void (*received)(struct link *link, const char *data, size_t length);
-	/* The kernel has everything from link_send(); only if that had set link->writing. */
+	/* The kernel has everything from link_send(); only if that had set link->writing. NULL: not wanted. */
 	void (*drained)(struct link *link);
 	/* RUN_NO_ERROR: the server closed properly, perhaps too early. */
 	void (*ended)(struct link *link, enum run_error error);

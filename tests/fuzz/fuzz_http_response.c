@@ -25,13 +25,13 @@ static void begin(struct http_response *response, const struct input *input)
 	response->expectation = input->expectation;
 }
 
-static enum http_verdict in_pieces(const struct input *input, size_t piece, struct http_memo *memo,
-				   struct http_response *response)
+static enum connection_verdict in_pieces(const struct input *input, size_t piece,
+					 struct http_memo *memo, struct http_response *response)
 {
-	enum http_verdict verdict = HTTP_MORE;
+	enum connection_verdict verdict = CONNECTION_MORE;
 
 	begin(response, input);
-	for (size_t i = 0; i < input->length && verdict == HTTP_MORE; i += piece) {
+	for (size_t i = 0; i < input->length && verdict == CONNECTION_MORE; i += piece) {
 		size_t rest = input->length - i;
 
 		verdict = http_response_feed(response, memo, input->bytes + i,
@@ -47,7 +47,7 @@ static bool ends_early(const struct input *input, struct http_memo *memo)
 
 	begin(&response, input);
 	for (size_t i = 0; i < input->length; i++)
-		if (http_response_feed(&response, memo, input->bytes + i, 1) != HTTP_MORE)
+		if (http_response_feed(&response, memo, input->bytes + i, 1) != CONNECTION_MORE)
 			return i + 1 < input->length;
 	return false;
 }
@@ -56,23 +56,23 @@ static void require_same(const struct input *input, size_t piece)
 {
 	struct http_memo memo = {0}, unused = {0};
 	struct http_response once, again, pieces;
-	enum http_verdict whole = in_pieces(input, input->length, &memo, &once);
+	enum connection_verdict whole = in_pieces(input, input->length, &memo, &once);
 
 	if (whole != in_pieces(input, input->length, &memo, &again))
 		abort();
-	if (whole == HTTP_COMPLETE && (once.status != again.status))
+	if (whole == CONNECTION_COMPLETE && (once.status != again.status))
 		abort();
 	if (ends_early(input, &unused)) {
-		if (whole == HTTP_MORE)
+		if (whole == CONNECTION_MORE)
 			abort();
 		return;
 	}
 	unused = (struct http_memo){0};
 	if (whole != in_pieces(input, piece, &unused, &pieces))
 		abort();
-	if (whole == HTTP_COMPLETE && once.status != pieces.status)
+	if (whole == CONNECTION_COMPLETE && once.status != pieces.status)
 		abort();
-	if (whole == HTTP_MORE && http_response_end(&once) != http_response_end(&pieces))
+	if (whole == CONNECTION_MORE && http_response_end(&once) != http_response_end(&pieces))
 		abort();
 }
 
@@ -95,22 +95,22 @@ static const char *const captured[][2] = {
 };
 
 /* Return the verdict, and count how often all values were captured. */
-static enum http_verdict take(const struct input *input, const struct capture_list *list,
-			      size_t piece, struct capture_store *store)
+static enum connection_verdict take(const struct input *input, const struct capture_list *list,
+				    size_t piece, struct capture_store *store)
 {
-	enum http_verdict verdict = HTTP_MORE;
+	enum connection_verdict verdict = CONNECTION_MORE;
 	struct http_response response;
 	struct http_memo memo = {0};
 
 	begin(&response, input);
 	http_response_capture(&response, list, store);
-	for (size_t i = 0; i < input->length && verdict == HTTP_MORE; i += piece) {
+	for (size_t i = 0; i < input->length && verdict == CONNECTION_MORE; i += piece) {
 		size_t rest = input->length - i;
 
 		verdict = http_response_feed(&response, &memo, input->bytes + i,
 					     rest < piece ? rest : piece);
 	}
-	if (verdict == HTTP_COMPLETE)
+	if (verdict == CONNECTION_COMPLETE)
 		(void)http_response_judge(&response);
 	return verdict;
 }
@@ -120,14 +120,15 @@ static void require_same_values(const struct input *input, size_t piece)
 	struct capture_store whole = {0}, pieces = {0};
 	struct capture_list list = {0};
 	autofree char *error = NULL;
-	enum http_verdict verdict;
+	enum connection_verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_SIZE(captured); i++)
 		require(!capture_add(&list, captured[i][0], captured[i][1], (uint32_t)i, &error));
 	require(!capture_open(&whole, variables, ARRAY_SIZE(variables)));
 	require(!capture_open(&pieces, variables, ARRAY_SIZE(variables)));
 	verdict = take(input, &list, input->length, &whole);
-	if (verdict == HTTP_COMPLETE && take(input, &list, piece, &pieces) == HTTP_COMPLETE) {
+	if (verdict == CONNECTION_COMPLETE &&
+	    take(input, &list, piece, &pieces) == CONNECTION_COMPLETE) {
 		require(whole.found == pieces.found);
 		for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
 			const struct template_value *a = &whole.values[i], *b = &pieces.values[i];

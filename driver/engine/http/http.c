@@ -36,23 +36,17 @@ static void http_begin(struct connection *base)
 				      connection_store(base));
 }
 
-static const enum connection_verdict verdicts[] = {
-	[HTTP_MORE] = CONNECTION_MORE,
-	[HTTP_COMPLETE] = CONNECTION_COMPLETE,
-	[HTTP_MALFORMED] = CONNECTION_MALFORMED,
-	[HTTP_TRUNCATED] = CONNECTION_TRUNCATED,
-};
-
 /* Copy status, verdict and keep-alive from the response to its connection. */
-static enum connection_verdict judge(struct http_connection *connection, enum http_verdict verdict)
+static enum connection_verdict judge(struct http_connection *connection,
+				     enum connection_verdict verdict)
 {
 	const struct http_response *response = &connection->response;
 
 	connection->base.keep_alive = response->keep_alive && !connection->base.kind->closes;
 	connection->base.result.status = response->status;
-	if (verdict == HTTP_COMPLETE)
+	if (verdict == CONNECTION_COMPLETE)
 		connection->base.result.verdict = http_response_judge(response);
-	return verdicts[verdict];
+	return verdict;
 }
 
 static enum connection_verdict http_receive(struct connection *base, const char *data,

@@ -35,7 +35,7 @@ int http_request_check_method(const char *method, char **ret_error)
 	return 0;
 }
 
-static bool name_is(const char *line, const char *name)
+bool http_request_name_is(const char *line, const char *name)
 {
 	size_t length = strlen(name);
 
@@ -56,7 +56,7 @@ int http_request_check_header(const char *line, char **ret_error)
 				      "characters are allowed",
 				      (int)name, line);
 	for (size_t i = 0; i < ARRAY_SIZE(reserved_headers); i++)
-		if (name_is(line, reserved_headers[i]))
+		if (http_request_name_is(line, reserved_headers[i]))
 			return refuse(ret_error,
 				      "--header: '%s' cannot be set; any header but "
 				      "Content-Length, Transfer-Encoding, Upgrade and Expect can",
@@ -67,7 +67,7 @@ int http_request_check_header(const char *line, char **ret_error)
 static bool given(const struct request *request, const char *name)
 {
 	for (size_t i = 0; i < request->header_count; i++)
-		if (name_is(request->headers[i], name))
+		if (http_request_name_is(request->headers[i], name))
 			return true;
 	return false;
 }
@@ -92,7 +92,7 @@ static bool lists(const char *value, const char *word)
 bool http_request_closes(const struct request *request)
 {
 	for (size_t i = 0; i < request->header_count; i++)
-		if (name_is(request->headers[i], "Connection") &&
+		if (http_request_name_is(request->headers[i], "Connection") &&
 		    lists(strchr(request->headers[i], ':') + 1, "close"))
 			return true;
 	return false;

@@ -16,6 +16,9 @@ struct target;
 int http_request_check_method(const char *method, char **ret_error);
 int http_request_check_header(const char *line, char **ret_error);
 
+/* Return whether the header in @line has this name. */
+bool http_request_name_is(const char *line, const char *name);
+
 /* Return whether a header says `Connection: close`: no request may follow (RFC 9112, 9.6). */
 bool http_request_closes(const struct request *request);
 

@@ -133,20 +133,22 @@ void http_response_begin(struct http_response *response, bool head)
 	response->head = head;
 }
 
-static enum http_verdict malformed(struct http_response *response, const char *wrong, size_t unread)
+static enum connection_verdict malformed(struct http_response *response, const char *wrong,
+					 size_t unread)
 {
 	response->wrong = wrong;
 	response->unread = unread;
-	return HTTP_MALFORMED;
+	return CONNECTION_MALFORMED;
 }
 
 /* Bytes after the end belong to no request: client and server disagree about lengths. */
-static enum http_verdict judge_end(struct http_response *response, const char *data, size_t length)
+static enum connection_verdict judge_end(struct http_response *response, const char *data,
+					 size_t length)
 {
 	const char *end = llhttp_get_error_pos(&response->parser);
 
 	if (end == data + length)
-		return HTTP_COMPLETE;
+		return CONNECTION_COMPLETE;
 	return malformed(response, "after the end of the response", (size_t)(data + length - end));
 }
 
@@ -160,7 +162,8 @@ static const char *reason_of(const struct http_response *response, llhttp_errno_
 	return reason && *reason ? reason : llhttp_errno_name(code);
 }
 
-static enum http_verdict parse(struct http_response *response, const char *data, size_t length)
+static enum connection_verdict parse(struct http_response *response, const char *data,
+				     size_t length)
 {
 	llhttp_errno_t code = llhttp_execute(&response->parser, data, length);
 	const char *end = llhttp_get_error_pos(&response->parser);
@@ -175,25 +178,25 @@ static enum http_verdict parse(struct http_response *response, const char *data,
 		if (response->header_bytes > HTTP_HEADER_MAX)
 			return malformed(response, "still the header, of more than 64 KiB", 0);
 	}
-	return HTTP_MORE;
+	return CONNECTION_MORE;
 }
 
-static enum http_verdict feed_first(struct http_response *response, struct http_memo *memo,
-				    const char *data, size_t length)
+static enum connection_verdict feed_first(struct http_response *response, struct http_memo *memo,
+					  const char *data, size_t length)
 {
 	const bool headers = response->captures && response->captures->headers;
-	enum http_verdict verdict;
+	enum connection_verdict verdict;
 
 	if (!response->captures && length == memo->length && !memcmp(data, memo->bytes, length)) {
 		response->complete = true;
 		response->keep_alive = true;
 		response->status = memo->status;
 		response->search = memo->search;
-		return HTTP_COMPLETE;
+		return CONNECTION_COMPLETE;
 	}
 	llhttp_init(&response->parser, HTTP_RESPONSE, headers ? &capturing : &settings);
 	verdict = parse(response, data, length);
-	if (verdict == HTTP_COMPLETE && !response->captures && response->keep_alive &&
+	if (verdict == CONNECTION_COMPLETE && !response->captures && response->keep_alive &&
 	    length <= HTTP_MEMO_MAX) {
 		memo->status = response->status;
 		memo->search = response->search;
@@ -203,8 +206,8 @@ static enum http_verdict feed_first(struct http_response *response, struct http_
 	return verdict;
 }
 
-enum http_verdict http_response_feed(struct http_response *response, struct http_memo *memo,
-				     const char *data, size_t length)
+enum connection_verdict http_response_feed(struct http_response *response, struct http_memo *memo,
+					   const char *data, size_t length)
 {
 	if (response->complete)
 		return malformed(response, "after the end of the response", length);
@@ -214,11 +217,11 @@ enum http_verdict http_response_feed(struct http_response *response, struct http
 	return feed_first(response, memo, data, length);
 }
 
-enum http_verdict http_response_end(struct http_response *response)
+enum connection_verdict http_response_end(struct http_response *response)
 {
 	if (!response->begun || response->complete) /* a memo may have matched without the parser */
-		return response->complete ? HTTP_COMPLETE : HTTP_TRUNCATED;
+		return response->complete ? CONNECTION_COMPLETE : CONNECTION_TRUNCATED;
 	/* Ignore its result: an interim response alone is no error to it. */
 	llhttp_finish(&response->parser);
-	return response->complete ? HTTP_COMPLETE : HTTP_TRUNCATED;
+	return response->complete ? CONNECTION_COMPLETE : CONNECTION_TRUNCATED;
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/connection.h"
 #include "payload/capture.h"
 #include "payload/expectation.h"
 
@@ -16,13 +17,6 @@
 
 /* Longer responses are parsed each time. */
 #define HTTP_MEMO_MAX 4096U
-
-enum http_verdict {
-	HTTP_MORE,	/* a valid response so far */
-	HTTP_COMPLETE,	/* the last byte fed ends the response */
-	HTTP_MALFORMED, /* not HTTP/1.x, a header too large, or bytes after the end */
-	HTTP_TRUNCATED, /* the connection ended before the response did */
-};
 
 struct http_response {
 	llhttp_t parser;       /* the first member; valid once something is parsed */
@@ -67,10 +61,11 @@ enum verdict http_response_judge(const struct http_response *response);
 /* Append why a complete response is bad to @text. */
 void http_response_tell(const struct http_response *response, char *text, size_t size);
 
-enum http_verdict http_response_feed(struct http_response *response, struct http_memo *memo,
-				     const char *data, size_t length);
+/* Malformed: it is not HTTP/1.x, its header is too large, or bytes follow its end. */
+enum connection_verdict http_response_feed(struct http_response *response, struct http_memo *memo,
+					   const char *data, size_t length);
 
-/* The connection ended: return HTTP_COMPLETE (the body lasts until close) or HTTP_TRUNCATED. */
-enum http_verdict http_response_end(struct http_response *response);
+/* The connection ended: return CONNECTION_COMPLETE (the body lasts until close) or CONNECTION_TRUNCATED. */
+enum connection_verdict http_response_end(struct http_response *response);
 
 #endif

@@ -9,18 +9,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "engine/http/request.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
 
 /* Headers of HTTP/1.1 connections (RFC 9113, 8.2.2). */
 static const char *const foreign[] = {"Connection", "Keep-Alive", "Proxy-Connection", "TE"};
-
-static bool name_is(const char *line, const char *name)
-{
-	size_t length = strlen(name);
-
-	return !strncasecmp(line, name, length) && line[length] == ':';
-}
 
 int h2_request_check(const struct request *request, char **ret_error)
 {
@@ -31,7 +25,7 @@ int h2_request_check(const struct request *request, char **ret_error)
 			      request->header_count, H2_HEADERS_MAX - 10);
 	for (size_t i = 0; i < request->header_count; i++)
 		for (size_t j = 0; j < ARRAY_SIZE(foreign); j++)
-			if (name_is(request->headers[i], foreign[j]))
+			if (http_request_name_is(request->headers[i], foreign[j]))
 				return refuse(ret_error,
 					      "--header: HTTP/2 has no '%s'; any header but "
 					      "Connection, Keep-Alive, Proxy-Connection and TE "
@@ -84,11 +78,11 @@ static void split_header(struct h2_request *request, char *line, char *end, bool
 
 	while (value < end && (*value == ' ' || *value == '\t'))
 		value++;
-	if (name_is(line, "Host")) {
+	if (http_request_name_is(line, "Host")) {
 		request->headers[2] = pair(":authority", 10, value, (size_t)(end - value));
 		return;
 	}
-	if (grpc && name_is(line, "Content-Length"))
+	if (grpc && http_request_name_is(line, "Content-Length"))
 		return;
 	for (char *c = line; c < colon; c++)
 		*c = (char)tolower((unsigned char)*c);

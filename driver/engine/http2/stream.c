@@ -54,15 +54,6 @@ static size_t copy_body(const struct h2_slot *slot, size_t prefix_size, char *bu
 	return copied;
 }
 
-/* The whole body or message was taken. Return whether it was the request's last. */
-static bool is_last(const struct h2_shared *shared, struct h2_slot *slot)
-{
-	if (!shared->grpc)
-		return true;
-	slot->result.messages_sent++;
-	return all_sent(shared, slot);
-}
-
 static ssize_t on_body(nghttp2_session *http, int32_t stream, uint8_t *buffer, size_t size,
 		       uint32_t *flags, nghttp2_data_source *source, void *user)
 {
@@ -80,7 +71,10 @@ static ssize_t on_body(nghttp2_session *http, int32_t stream, uint8_t *buffer, s
 	}
 	copied = copy_body(slot, prefix_size, (char *)buffer, size);
 	slot->sent += copied;
-	if (slot->sent == slot->body_length + prefix_size && is_last(shared, slot))
+	if (slot->sent < slot->body_length + prefix_size)
+		return (ssize_t)copied;
+	slot->result.messages_sent += shared->grpc;
+	if (!shared->grpc || all_sent(shared, slot))
 		*flags |= NGHTTP2_DATA_FLAG_EOF;
 	return (ssize_t)copied;
 }

@@ -69,17 +69,6 @@ static int check_match(const struct request *request, const struct link_settings
 	return 0;
 }
 
-static int check_message(const struct request *request, const struct link_settings *link,
-			 const struct message *message, char **ret_error)
-{
-	if (message->length > DATAGRAM_SIZE_MAX)
-		return refuse(ret_error,
-			      "--payload: a request of %zu bytes does not fit into a datagram; at "
-			      "most %u are allowed",
-			      message->length, DATAGRAM_SIZE_MAX);
-	return check_match(request, link, message, ret_error);
-}
-
 static int udp_check(const struct request *request, const struct link_settings *link,
 		     const struct target *target, char **ret_error)
 {
@@ -93,8 +82,13 @@ static int udp_check(const struct request *request, const struct link_settings *
 		return refuse(ret_error, "--framing: udp: targets do not close; leave it out: a "
 					 "datagram's end is its own");
 	err = message_build(request, &message, ret_error);
+	if (!err && message.length > DATAGRAM_SIZE_MAX)
+		err = refuse(ret_error,
+			     "--payload: a request of %zu bytes does not fit into a datagram; at "
+			     "most %u are allowed",
+			     message.length, DATAGRAM_SIZE_MAX);
 	if (!err)
-		err = check_message(request, link, &message, ret_error);
+		err = check_match(request, link, &message, ret_error);
 	message_clear(&message);
 	return err;
 }

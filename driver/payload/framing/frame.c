@@ -96,14 +96,6 @@ enum framing_verdict frame_length(const struct framing *framing, struct framing_
 	return state->phase ? frame_skip(state, input) : FRAMING_MORE;
 }
 
-/* Use input up to the first byte that differs; there is one. */
-static enum framing_verdict find_difference(const char *sent, struct frame_input *input)
-{
-	while ((uint8_t)*sent++ == input->data[input->used++])
-		;
-	return FRAMING_MALFORMED;
-}
-
 enum framing_verdict frame_echo(const struct framing *framing, struct framing_state *state,
 				struct framing_sent sent, struct frame_input *input)
 {
@@ -112,8 +104,14 @@ enum framing_verdict frame_echo(const struct framing *framing, struct framing_st
 	size_t taken = there < left ? there : (size_t)left;
 
 	(void)framing;
-	if (memcmp(sent.bytes + state->received, input->data + input->used, taken) != 0)
-		return find_difference(sent.bytes + state->received, input);
+	if (memcmp(sent.bytes + state->received, input->data + input->used, taken) != 0) {
+		/* Use input up to the first byte that differs. */
+		for (const char *at = sent.bytes + state->received;
+		     (uint8_t)*at == input->data[input->used]; at++)
+			input->used++;
+		input->used++;
+		return FRAMING_MALFORMED;
+	}
 	state->received += taken;
 	input->used += taken;
 	return state->received == sent.length ? FRAMING_COMPLETE : FRAMING_MORE;

@@ -12,8 +12,8 @@
 struct example {
 	const char *name;
 	const char *text;
-	enum http_verdict verdict; /* after the last byte; until then HTTP_MORE */
-	enum http_verdict end;	   /* if the connection then ends; only after HTTP_MORE */
+	enum connection_verdict verdict; /* after the last byte; until then CONNECTION_MORE */
+	enum connection_verdict end; /* if the connection then ends; only after CONNECTION_MORE */
 	uint16_t status;
 	bool head;
 	bool keep_alive;
@@ -23,37 +23,37 @@ struct example {
 
 /* clang-format off */
 static const struct example examples[] = {
-	{"length", OK "Content-Length: 5\r\n\r\nhello", HTTP_COMPLETE, 0, 200, false, true},
-	{"no body", OK "Content-Length: 0\r\n\r\n", HTTP_COMPLETE, 0, 200, false, true},
-	{"close", OK "Connection: close\r\nContent-Length: 1\r\n\r\nx", HTTP_COMPLETE, 0, 200, false, false},
-	{"1.0", "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", HTTP_COMPLETE, 0, 200, false, false},
+	{"length", OK "Content-Length: 5\r\n\r\nhello", CONNECTION_COMPLETE, 0, 200, false, true},
+	{"no body", OK "Content-Length: 0\r\n\r\n", CONNECTION_COMPLETE, 0, 200, false, true},
+	{"close", OK "Connection: close\r\nContent-Length: 1\r\n\r\nx", CONNECTION_COMPLETE, 0, 200, false, false},
+	{"1.0", "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", CONNECTION_COMPLETE, 0, 200, false, false},
 	{"1.0 keep-alive", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx",
-	 HTTP_COMPLETE, 0, 200, false, true},
-	{"no reason", "HTTP/1.1 404\r\nContent-Length: 0\r\n\r\n", HTTP_COMPLETE, 0, 404, false, true},
+	 CONNECTION_COMPLETE, 0, 200, false, true},
+	{"no reason", "HTTP/1.1 404\r\nContent-Length: 0\r\n\r\n", CONNECTION_COMPLETE, 0, 404, false, true},
 	{"chunked", OK "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1;x=y\r\n!\r\n0\r\n\r\n",
-	 HTTP_COMPLETE, 0, 200, false, true},
+	 CONNECTION_COMPLETE, 0, 200, false, true},
 	{"trailer", OK "Transfer-Encoding: chunked\r\n\r\nA\r\n0123456789\r\n0\r\nX: y\r\n\r\n",
-	 HTTP_COMPLETE, 0, 200, false, true},
-	{"chunked cut", OK "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", HTTP_MORE, HTTP_TRUNCATED,
+	 CONNECTION_COMPLETE, 0, 200, false, true},
+	{"chunked cut", OK "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", CONNECTION_MORE, CONNECTION_TRUNCATED,
 	 0, false, false},
-	{"until close", OK "\r\nhello", HTTP_MORE, HTTP_COMPLETE, 200, false, false},
-	{"until close, empty", OK "\r\n", HTTP_MORE, HTTP_COMPLETE, 200, false, false},
-	{"length cut", OK "Content-Length: 6\r\n\r\nhello", HTTP_MORE, HTTP_TRUNCATED, 0, false, false},
-	{"header cut", OK "Content-Le", HTTP_MORE, HTTP_TRUNCATED, 0, false, false},
-	{"nothing", "", HTTP_MORE, HTTP_TRUNCATED, 0, false, false},
-	{"head", OK "Content-Length: 500\r\n\r\n", HTTP_COMPLETE, 0, 200, true, true},
-	{"head, chunked", OK "Transfer-Encoding: chunked\r\n\r\n", HTTP_COMPLETE, 0, 200, true, true},
-	{"head, no length", OK "\r\n", HTTP_COMPLETE, 0, 200, true, true},
-	{"204", "HTTP/1.1 204 No Content\r\n\r\n", HTTP_COMPLETE, 0, 204, false, true},
-	{"304", "HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n", HTTP_COMPLETE, 0, 304, false, true},
+	{"until close", OK "\r\nhello", CONNECTION_MORE, CONNECTION_COMPLETE, 200, false, false},
+	{"until close, empty", OK "\r\n", CONNECTION_MORE, CONNECTION_COMPLETE, 200, false, false},
+	{"length cut", OK "Content-Length: 6\r\n\r\nhello", CONNECTION_MORE, CONNECTION_TRUNCATED, 0, false, false},
+	{"header cut", OK "Content-Le", CONNECTION_MORE, CONNECTION_TRUNCATED, 0, false, false},
+	{"nothing", "", CONNECTION_MORE, CONNECTION_TRUNCATED, 0, false, false},
+	{"head", OK "Content-Length: 500\r\n\r\n", CONNECTION_COMPLETE, 0, 200, true, true},
+	{"head, chunked", OK "Transfer-Encoding: chunked\r\n\r\n", CONNECTION_COMPLETE, 0, 200, true, true},
+	{"head, no length", OK "\r\n", CONNECTION_COMPLETE, 0, 200, true, true},
+	{"204", "HTTP/1.1 204 No Content\r\n\r\n", CONNECTION_COMPLETE, 0, 204, false, true},
+	{"304", "HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n", CONNECTION_COMPLETE, 0, 304, false, true},
 	{"interim", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" OK
-	 "Content-Length: 2\r\n\r\nhi", HTTP_COMPLETE, 0, 200, false, true},
-	{"interim only", "HTTP/1.1 100 Continue\r\n\r\n", HTTP_MORE, HTTP_TRUNCATED, 0, false, false},
-	{"interim, head", "HTTP/1.1 100 Continue\r\n\r\n" OK "Content-Length: 2\r\n\r\n", HTTP_COMPLETE, 0,
+	 "Content-Length: 2\r\n\r\nhi", CONNECTION_COMPLETE, 0, 200, false, true},
+	{"interim only", "HTTP/1.1 100 Continue\r\n\r\n", CONNECTION_MORE, CONNECTION_TRUNCATED, 0, false, false},
+	{"interim, head", "HTTP/1.1 100 Continue\r\n\r\n" OK "Content-Length: 2\r\n\r\n", CONNECTION_COMPLETE, 0,
 	 200, true, true},
 	{"switch", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
-	 HTTP_COMPLETE, 0, 101, false, false},
-	{"500", "HTTP/1.1 500 Oops\r\nContent-Length: 1\r\n\r\nx", HTTP_COMPLETE, 0, 500, false, true},
+	 CONNECTION_COMPLETE, 0, 101, false, false},
+	{"500", "HTTP/1.1 500 Oops\r\nContent-Length: 1\r\n\r\nx", CONNECTION_COMPLETE, 0, 500, false, true},
 };
 
 static const struct {
@@ -79,25 +79,25 @@ static const struct {
 
 static struct http_memo memo;
 
-static enum http_verdict feed(struct http_response *response, const char *data, size_t length)
+static enum connection_verdict feed(struct http_response *response, const char *data, size_t length)
 {
 	autofree char *copy = malloc(length ? length : 1); /* so that sanitizers see over-reads */
 
 	memcpy(copy, data, length);
-	return length ? http_response_feed(response, &memo, copy, length) : HTTP_MORE;
+	return length ? http_response_feed(response, &memo, copy, length) : CONNECTION_MORE;
 }
 
 static void check(const struct example *example, struct http_response *response,
-		  enum http_verdict verdict)
+		  enum connection_verdict verdict)
 {
 	if (verdict != example->verdict)
 		fail_msg("%s: verdict %d instead of %d", example->name, verdict, example->verdict);
-	if (verdict == HTTP_MORE) {
+	if (verdict == CONNECTION_MORE) {
 		verdict = http_response_end(response);
 		if (verdict != example->end)
 			fail_msg("%s: end %d instead of %d", example->name, verdict, example->end);
 	}
-	if (verdict != HTTP_COMPLETE)
+	if (verdict != CONNECTION_COMPLETE)
 		return;
 	assert_int_equal(response->status, example->status);
 	if (response->keep_alive != example->keep_alive)
@@ -108,12 +108,12 @@ static void check(const struct example *example, struct http_response *response,
 static void feed_split(const struct example *example, size_t first, size_t step)
 {
 	size_t length = strlen(example->text), done = 0, part = first;
-	enum http_verdict verdict = HTTP_MORE;
+	enum connection_verdict verdict = CONNECTION_MORE;
 	struct http_response response;
 
 	http_response_begin(&response, example->head);
 	while (done < length) {
-		if (verdict != HTTP_MORE)
+		if (verdict != CONNECTION_MORE)
 			fail_msg("%s: verdict %d after %zu bytes", example->name, verdict, done);
 		part = part < length - done ? part : length - done;
 		verdict = feed(&response, example->text + done, part);
@@ -139,8 +139,8 @@ static void test_remembered(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(examples); i++) {
 		memo.length = 0;
 		feed_split(&examples[i], SIZE_MAX, 1);
-		assert_int_equal(memo.length > 0,
-				 examples[i].verdict == HTTP_COMPLETE && examples[i].keep_alive);
+		assert_int_equal(memo.length > 0, examples[i].verdict == CONNECTION_COMPLETE &&
+							  examples[i].keep_alive);
 		feed_split(&examples[i], SIZE_MAX, 1);
 	}
 }
@@ -171,7 +171,7 @@ static bool is_malformed(const char *text, bool head, size_t step)
 	http_response_begin(&response, head);
 	for (size_t done = 0; done < length; done += part) {
 		part = step < length - done ? step : length - done;
-		if (feed(&response, text + done, part) == HTTP_MALFORMED)
+		if (feed(&response, text + done, part) == CONNECTION_MALFORMED)
 			return true;
 	}
 	return false;
@@ -186,9 +186,9 @@ static void test_malformed(void **state)
 				fail_msg("%s: taken, %zu bytes at a time", malformed[i].name, step);
 }
 
-static enum http_verdict feed_long_header(size_t size)
+static enum connection_verdict feed_long_header(size_t size)
 {
-	enum http_verdict verdict = HTTP_MORE;
+	enum connection_verdict verdict = CONNECTION_MORE;
 	struct http_response response;
 	char line[1024];
 
@@ -199,7 +199,7 @@ static enum http_verdict feed_long_header(size_t size)
 	line[sizeof(line) - 1] = '\n';
 	http_response_begin(&response, false);
 	feed(&response, OK, strlen(OK));
-	for (size_t fed = 0; fed < size && verdict == HTTP_MORE; fed += sizeof(line))
+	for (size_t fed = 0; fed < size && verdict == CONNECTION_MORE; fed += sizeof(line))
 		verdict = feed(&response, line, sizeof(line));
 	return verdict;
 }
@@ -208,22 +208,22 @@ static void test_header_size(void **state)
 {
 	(void)state;
 	memo.length = 0;
-	assert_int_equal(feed_long_header(HTTP_HEADER_MAX / 2), HTTP_MORE);
-	assert_int_equal(feed_long_header(HTTP_HEADER_MAX * 2), HTTP_MALFORMED);
+	assert_int_equal(feed_long_header(HTTP_HEADER_MAX / 2), CONNECTION_MORE);
+	assert_int_equal(feed_long_header(HTTP_HEADER_MAX * 2), CONNECTION_MALFORMED);
 }
 
 static void test_endless_interim(void **state)
 {
 	static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
-	enum http_verdict verdict = HTTP_MORE;
+	enum connection_verdict verdict = CONNECTION_MORE;
 	struct http_response response;
 	size_t fed = 0;
 
 	(void)state;
 	http_response_begin(&response, false);
-	for (; verdict == HTTP_MORE && fed < 2 * HTTP_HEADER_MAX; fed += strlen(interim))
+	for (; verdict == CONNECTION_MORE && fed < 2 * HTTP_HEADER_MAX; fed += strlen(interim))
 		verdict = feed(&response, interim, strlen(interim));
-	assert_int_equal(verdict, HTTP_MALFORMED);
+	assert_int_equal(verdict, CONNECTION_MALFORMED);
 }
 
 static void test_large_body(void **state)
@@ -234,10 +234,10 @@ static void test_large_body(void **state)
 
 	(void)state;
 	http_response_begin(&response, false);
-	assert_int_equal(feed(&response, header, strlen(header)), HTTP_MORE);
-	assert_int_equal(feed(&response, body, 999999), HTTP_MORE);
-	assert_int_equal(feed(&response, body, 1), HTTP_COMPLETE);
-	assert_int_equal(feed(&response, body, 1), HTTP_MALFORMED);
+	assert_int_equal(feed(&response, header, strlen(header)), CONNECTION_MORE);
+	assert_int_equal(feed(&response, body, 999999), CONNECTION_MORE);
+	assert_int_equal(feed(&response, body, 1), CONNECTION_COMPLETE);
+	assert_int_equal(feed(&response, body, 1), CONNECTION_MALFORMED);
 }
 
 int main(void)
