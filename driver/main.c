@@ -12,7 +12,6 @@
 #include "fleet/lookouts.h"
 #include "fleet/resume.h"
 #include "fleet/waiting.h"
-#include "fleet/steps.h"
 #include "run/drive.h"
 #include "host/preflight.h"
 #include "options/options.h"
@@ -206,22 +205,19 @@ static void free_sentences(char ***sentences)
 	run_strings_free(*sentences);
 }
 
-/* @ret_written: whether every output was written. NULL: it does not matter. */
+/* @ret_written: whether every output was written. */
 static int conclude(const struct options *options, const struct run *run, bool *ret_written)
 {
 	const char *observer_error = run->driver->observer_error;
 	CLEANUP(free_sentences) char **sentences = NULL;
 	size_t broken;
-	bool written;
 
 	if (observer_error)
 		log_error("the observer's part is missing: %s", observer_error);
 	tell_remarkable(run->driver);
 	broken = check_assertions(options, run, &sentences);
-	written = !write_outputs(options, run, sentences);
-	if (ret_written)
-		*ret_written = written;
-	if (!written || observer_error || broken || has_lost(run->driver) ||
+	*ret_written = !write_outputs(options, run, sentences);
+	if (!*ret_written || observer_error || broken || has_lost(run->driver) ||
 	    has_errors(options, run->driver))
 		return EXIT_DEGRADED;
 	return EXIT_SUCCESS;
@@ -231,7 +227,6 @@ static int conclude(const struct options *options, const struct run *run, bool *
 static int conclude_sweep(const struct options *options, const struct run *run, bool *ret_written)
 {
 	uint64_t requests = 0, good = 0;
-	bool written;
 
 	for (size_t i = 0; i < run->sweep->step_count; i++) {
 		requests += run->sweep->steps[i].requests;
@@ -239,10 +234,8 @@ static int conclude_sweep(const struct options *options, const struct run *run, 
 	}
 	if (!good)
 		log_error(requests ? "no response was good" : "no request was answered");
-	written = !write_outputs(options, run, NULL);
-	if (ret_written)
-		*ret_written = written;
-	return !written || !good ? EXIT_DEGRADED : EXIT_SUCCESS;
+	*ret_written = !write_outputs(options, run, NULL);
+	return !*ret_written || !good ? EXIT_DEGRADED : EXIT_SUCCESS;
 }
 
 static void warn_of_ports(const struct options *options, const struct scenario *scenario,
@@ -275,6 +268,7 @@ static int drive(const struct options *options, const struct scenario *scenario,
 	autorun struct run *run = NULL;
 	autofree char *error = NULL;
 	int err = scenario_job_raise_files(options, job, &error);
+	bool written;
 
 	if (!err)
 		warn_of_ports(options, scenario, job);
@@ -285,9 +279,8 @@ static int drive(const struct options *options, const struct scenario *scenario,
 			      : drive_run(job, &run, &error);
 	if (err)
 		return fail(err, error, EXIT_DEGRADED);
-	if (run->sweep)
-		return conclude_sweep(options, run, NULL);
-	return conclude(options, run, NULL);
+	return run->sweep ? conclude_sweep(options, run, &written)
+			  : conclude(options, run, &written);
 }
 
 /* Steps were checked with the options: no bad usage is left. */

@@ -146,7 +146,6 @@ int target_parse(const struct engine *const *engines, const char *text, struct t
 	return 0;
 }
 
-/* Return whether something accepts connections at the address. */
 static bool accepts(const struct addrinfo *info)
 {
 	autoclose int fd = socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

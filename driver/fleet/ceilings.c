@@ -281,7 +281,6 @@ int ceilings_check_addresses(const struct ceilings *ceilings, const struct scena
 	return 0;
 }
 
-/* Return the highest rate of the whole run, over all members. */
 static double peak_rate(const struct schedule_spec *spec)
 {
 	return fmax((double)spec->rate, shape_most(&spec->shape));

@@ -42,7 +42,6 @@ static uint64_t after_ns(struct member *members, uint32_t count, uint64_t at_ns)
 	return begin_ns && then_ns > begin_ns ? then_ns - begin_ns : 0;
 }
 
-/* Append to the reason why the member was lost. */
 static void add_note(struct member *lost, const char *note)
 {
 	char *reason = lost->reason ? text_format("%s; %s", lost->reason, note) : NULL;

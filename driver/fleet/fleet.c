@@ -26,7 +26,6 @@
 #include "sojourn/refuse.h"
 #include "sojourn/text.h"
 #include "sojourn/units.h"
-#include "steps.h"
 #include "transport/loop.h"
 #include "view.h"
 
@@ -284,7 +283,6 @@ static int start_member(struct fleet *fleet, uint32_t index)
 	return err;
 }
 
-/* Return 0 if the run can start, or an error with the reason. */
 static int check_gathered(const struct fleet *fleet, char **ret_error)
 {
 	const struct member *lost = fleet->lost;
@@ -302,7 +300,6 @@ static int check_gathered(const struct fleet *fleet, char **ret_error)
 	return 0;
 }
 
-/* Return 0 when all members are ready, or an error with the reason. */
 static int await_ready(struct fleet *fleet, char **ret_error)
 {
 	uv_timer_start(&fleet->watch, on_watch, WATCH_MS, WATCH_MS);
@@ -322,7 +319,6 @@ static int gather(struct fleet *fleet, char **ret_error)
 	return await_ready(fleet, ret_error);
 }
 
-/* Return whether the user interrupted meanwhile. */
 static bool is_interrupted(void *user)
 {
 	struct fleet *fleet = user;
@@ -370,7 +366,6 @@ static int warm_up(struct fleet *fleet, char **ret_error)
 	return err;
 }
 
-/* Run until each member has sent its result or is lost. */
 static void measure(struct fleet *fleet)
 {
 	if (!fleet->warmed)
@@ -387,13 +382,10 @@ static int open_observers(struct fleet *fleet, char **ret_error)
 {
 	struct patience patience = {.is_over = is_interrupted, .user = fleet};
 	struct drive_rows rows;
-	int err;
 
 	scenario_rows(fleet->scenario, &rows);
-	err = observers_new(&fleet->run->observers, &rows, patience, &fleet->observers, ret_error);
-	if (!err && fleet->observers && fleet->load->warmup_ns)
-		err = observers_rehearse(fleet->observers, ret_error);
-	return err;
+	return observers_new(&fleet->run->observers, &rows, patience, fleet->load->warmup_ns,
+			     &fleet->observers, ret_error);
 }
 
 static int take_result(struct fleet *fleet, char **command, struct run **ret_run, char **ret_error)
@@ -459,7 +451,6 @@ static int call_roll(struct fleet *fleet, char **ret_error)
 	return err ? err : await_ready(fleet, ret_error);
 }
 
-/* Wait for --start-at, or for a time before it. */
 static int await_time(struct fleet *fleet, uint64_t before_ns, char **ret_error)
 {
 	const struct patience patience = {.is_over = is_in_vain, .user = fleet};
@@ -488,7 +479,6 @@ static int await_start(struct fleet *fleet, char **command, char **ret_error)
 	return err ? err : await_time(fleet, 0, ret_error);
 }
 
-/* Wait for the start, and measure between the observers' marks. */
 static int carry_out(struct fleet *fleet, char **command, struct run **ret_run, char **ret_error)
 {
 	int err = await_start(fleet, command, ret_error);

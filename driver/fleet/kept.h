@@ -14,6 +14,7 @@
 #include "fleet_options.h"
 #include "sojourn/secret.h"
 #include "store.h"
+#include "sweep/sweep.h"
 
 /* The names under which the record is stored, and the steps of a sweep; these with a number. */
 #define KEPT_RECORD "record"
@@ -51,7 +52,7 @@ void kept_record(struct kept *kept, char **command, json_t *members,
 
 /* Return whether the agents store their results. */
 bool kept_by_members(const struct kept *kept);
-/* Store a step, see steps.h; NULL: no memory. It is as kept_record(). */
+/* Store the text of a step; NULL: no memory. It is as kept_record(). */
 void kept_step(struct kept *kept, const char *text, const struct store_owner *waiting);
 
 /*
@@ -60,5 +61,26 @@ void kept_step(struct kept *kept, const char *text, const struct store_owner *wa
  */
 void kept_settle(const struct kept *kept, bool complete);
 void kept_clear(struct kept *kept);
+
+/*
+ * The complete steps of a sweep are stored as a line of JSON, then a document with one step. Or the line
+ * alone says that another coordinator has taken up the sweep.
+ */
+
+/* Return the text for step @index; NULL: no memory. */
+char *steps_write(const struct run *run, size_t index, const struct run_outcome *outcome);
+
+/*
+ * Note that the sweep is taken up after the steps in @past, of @total. *@ret_text is to be stored; NULL:
+ * that is stored already. 0 or -ENOMEM.
+ */
+int steps_note(struct sweep_past *past, size_t total, char **ret_text);
+
+/*
+ * Add what was stored, in that order. A step may come once more, then it was repeated. Ignore one
+ * that does not follow: those between are missing. -EINVAL with a sentence in @ret_error, -ENOMEM.
+ */
+int steps_read(struct sweep_past *past, const char *text, char **ret_error);
+void steps_clear(struct sweep_past *past);
 
 #endif

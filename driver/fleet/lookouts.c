@@ -101,7 +101,6 @@ static void describe_some(const struct observer_group *group, enum sees sees, FI
 		fprintf(file, " and %zu more", count - shown);
 }
 
-/* Print after @before. */
 static void describe_blind(const struct observer_group *group, const char *before, FILE *file)
 {
 	for (size_t i = 0; i < group->heard_count; i++) {

@@ -47,7 +47,6 @@ static void order(const struct observer_group *group, const struct lookout_heard
 			  (json_int_t)heard->have));
 }
 
-/* Describe the targets to one agent, or to all. */
 static void call(const struct observer_group *group, const char *subject)
 {
 	char place[SIGHT_PLACE], host[256] = "", asker[320];
@@ -129,7 +128,6 @@ static bool is_settled(const struct lookout_heard *heard)
 	return heard->mark || heard->sees == SEES_SOME || heard->sees == SEES_BLIND;
 }
 
-/* Take what an agent says of the targets. */
 static void take_sight(struct observer_group *group, const char *agent, const json_t *message)
 {
 	static const char *const types[] = {[SEES_LOOKING] = "looking",

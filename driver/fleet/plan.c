@@ -213,7 +213,6 @@ static int add_use(struct plan *plan, const struct cli_use *use, char **ret_erro
 	return json_array_append_new(plan->arguments, argument) ? -ENOMEM : 0;
 }
 
-/* Append the words from @first on. */
 static int add_words(struct plan *plan, const struct cli_words *words, int first, char **ret_error)
 {
 	for (int i = first; i < words->count; i++) {
@@ -433,7 +432,6 @@ static int add_argument(struct plan_inbox *inbox, const char *text)
 	return argument ? 0 : -ENOMEM;
 }
 
-/* Note where the files of a scenario are on this host. */
 static int take_paths(struct plan_inbox *inbox, const json_t *paths, char **ret_error)
 {
 	size_t count = json_array_size(paths);

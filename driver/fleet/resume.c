@@ -16,7 +16,6 @@
 #include "sojourn/array.h"
 #include "sojourn/log.h"
 #include "sojourn/refuse.h"
-#include "steps.h"
 #include "store.h"
 #include "transport/loop.h"
 
@@ -261,7 +260,6 @@ static int take_message(struct resume *resume, const struct store_message *messa
 	return err || !resume->record_pieces.whole ? err : read_record(resume, ret_error);
 }
 
-/* Read what was stored since the last call. */
 static int collect(struct resume *resume, char **ret_error)
 {
 	autofree char *error = NULL;

@@ -172,7 +172,6 @@ static char *explain_silence(const struct explain_run *run)
 		run->target->authority);
 }
 
-/* Advice on errors of TLS. */
 static const char *const advice[RUN_ERROR_COUNT] = {
 	[RUN_ERROR_CERTIFICATE] =
 		"give --ca=FILE or --server-name=NAME, or do without the check: --insecure",

@@ -8,7 +8,7 @@
 #include "sojourn/run.h"
 #include "engine/engine.h"
 #include "engine/target.h"
-#include "transport/link_settings.h"
+#include "transport/link.h"
 
 /* The failed requests, to @target. */
 struct explain_run {

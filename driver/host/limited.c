@@ -19,7 +19,6 @@
 
 #define TEXT 64
 
-/* Return how many CPUs the driver's threads can use at once. */
 static double usable_cpus(const struct run_driver *driver)
 {
 	cpu_set_t set;

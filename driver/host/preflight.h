@@ -8,7 +8,7 @@
 
 #include "engine/target.h"
 #include "load/load_settings.h"
-#include "transport/link_settings.h"
+#include "transport/link.h"
 
 /* How long Linux keeps a connection that this side closed first in TIME_WAIT (TCP_TIMEWAIT_LEN). */
 #define PREFLIGHT_TIME_WAIT_S 60U

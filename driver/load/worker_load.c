@@ -25,7 +25,6 @@ static void set_roll(struct worker *worker, uint64_t now_ns)
 		worker->roll_ns = end_ns < worker->stop_ns ? end_ns : worker->stop_ns;
 }
 
-/* Add the finished interval to the series and the total. */
 static void roll(struct worker *worker, uint64_t now_ns)
 {
 	int err = 0;
@@ -186,7 +185,6 @@ static void start_slot(struct worker *worker, uint32_t slot)
 	worker->setup.engine->start(worker->engine, slot);
 }
 
-/* Let the slot send again: now, or when the pacer says so. */
 static void resume_slot(struct worker *worker, uint32_t slot)
 {
 	if (worker->paced) {

@@ -158,6 +158,8 @@ static void free_nats(struct nats *nats)
 	free(nats);
 }
 
+static void try_address(struct nats *nats);
+
 static void on_closed(uv_handle_t *handle)
 {
 	struct nats *nats = handle->data;
@@ -165,14 +167,16 @@ static void on_closed(uv_handle_t *handle)
 	nats->handles--;
 	if (nats->closing)
 		free_nats(nats);
+	else if (nats->state == STATE_CONNECTING)
+		try_address(nats);
 }
 
-static void close_stream(struct nats *nats, uv_close_cb closed)
+static void close_stream(struct nats *nats)
 {
 	if (!nats->stream_open)
 		return;
 	nats->stream_open = false;
-	uv_close((uv_handle_t *)&nats->stream, closed);
+	uv_close((uv_handle_t *)&nats->stream, on_closed);
 }
 
 void nats_close(struct nats *nats)
@@ -182,7 +186,7 @@ void nats_close(struct nats *nats)
 	nats->closing = true;
 	if (nats->resolves)
 		uv_cancel((uv_req_t *)&nats->resolving);
-	close_stream(nats, on_closed);
+	close_stream(nats);
 	uv_close((uv_handle_t *)&nats->timer, on_closed);
 }
 
@@ -236,7 +240,6 @@ static int send_off(struct nats *nats, struct sending *sending)
 	return err;
 }
 
-/* Send what TLS has written. */
 static int flush(struct nats *nats)
 {
 	size_t length = nats->buffers.out_length;
@@ -559,19 +562,6 @@ static void on_received(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf
 		end(nats, "the connection ended: %s", strerror((int)-length));
 }
 
-static void try_address(struct nats *nats);
-
-static void on_address_closed(uv_handle_t *handle)
-{
-	struct nats *nats = handle->data;
-
-	nats->handles--;
-	if (nats->closing)
-		free_nats(nats);
-	else if (nats->state == STATE_CONNECTING)
-		try_address(nats);
-}
-
 static void on_connected(uv_connect_t *request, int status)
 {
 	struct nats *nats = request->handle->data;
@@ -584,7 +574,7 @@ static void on_connected(uv_connect_t *request, int status)
 		uv_read_start((uv_stream_t *)&nats->stream, on_allocate, on_received);
 	} else if (nats->address->ai_next) {
 		nats->address = nats->address->ai_next;
-		close_stream(nats, on_address_closed);
+		close_stream(nats);
 	} else {
 		end(nats, "cannot connect: %s", strerror(-status));
 	}

@@ -430,7 +430,6 @@ int options_settle(struct options *options, char **ret_error)
 	return err ? err : settle_schedule(options, ret_error);
 }
 
-/* Take the words that are not options. */
 static int take_words(struct options *options, char **ret_error)
 {
 	int left = options->words.count;

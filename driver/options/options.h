@@ -13,7 +13,7 @@
 #include "run/assertion.h"
 #include "run/run_settings.h"
 #include "sojourn/cli.h"
-#include "transport/link_settings.h"
+#include "transport/link.h"
 
 struct engine;
 

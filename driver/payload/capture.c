@@ -189,7 +189,6 @@ static void tell_header(const struct capture *capture, const struct capture_stor
 	detail_add(text, size, "no header '%s' that fits", capture->text);
 }
 
-/* Describe where parsing failed. */
 static void tell_json(const struct capture *capture, const struct capture_store *store, char *text,
 		      size_t size)
 {

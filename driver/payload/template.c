@@ -38,7 +38,6 @@ static int refuse_field(const char *option, const char *text, char **ret_error)
 		      option, text, template_forms);
 }
 
-/* Refuse a variable, with the reason. */
 static int refuse_variable(const struct template *template, const char *option, const char *text,
 			   char **ret_error)
 {
@@ -84,7 +83,6 @@ static int append_field(struct template *template, const char *option, enum temp
 	return append(template, &part, part.encoded ? 3 * max : max);
 }
 
-/* Add the field at "{{", and move @at past it. */
 static int add_field(struct template *template, const char *option, enum template_form form,
 		     const char **at, const char *end, const struct template_rows *rows,
 		     char **ret_error)

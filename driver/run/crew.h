@@ -14,7 +14,7 @@
 #include "load/worker.h"
 #include "load/load_settings.h"
 #include "run_settings.h"
-#include "transport/link_settings.h"
+#include "transport/link.h"
 #include "stats/cpu_time.h"
 #include "stats/rows.h"
 #include "stats/sample.h"

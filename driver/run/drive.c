@@ -192,7 +192,6 @@ static bool is_paced(const struct drive *drive)
 	return schedule->rate || schedule->think_ns || drive->job->rows->think_ns;
 }
 
-/* Return when the phase being started begins for the workers. */
 static uint64_t begin_of_phase(struct drive *drive)
 {
 	uint64_t begin_ns = clock_now_ns() + (is_paced(drive) ? LEAD_NS : 0);
@@ -340,20 +339,6 @@ static int measure_and_fill(struct drive *drive, struct observers *observers, st
 	return err;
 }
 
-/* Check that the observers work before any load, and warm-up is load. */
-static int open_observers(struct drive *drive, struct observers **ret_observers, char **ret_error)
-{
-	const struct run_settings *settings = drive->job->settings;
-	struct patience patience = {.is_over = is_interrupted, .user = drive};
-	int err;
-
-	err = observers_new(&settings->observers, drive->job->rows, patience, ret_observers,
-			    ret_error);
-	if (!err && *ret_observers && drive->job->load->warmup_ns)
-		err = observers_rehearse(*ret_observers, ret_error);
-	return err;
-}
-
 /* Wait for the flag, then until shortly before the time, for run_phase() and the observer. */
 static int await_start(struct drive *drive, bool observed, char **ret_error)
 {
@@ -374,7 +359,6 @@ static int await_start(struct drive *drive, bool observed, char **ret_error)
 	return err;
 }
 
-/* After the warm-up, let the watch say when to measure. */
 static int await_measuring(struct drive *drive, char **ret_error)
 {
 	const struct patience patience = {.is_over = is_interrupted, .user = drive};
@@ -392,10 +376,13 @@ static int await_measuring(struct drive *drive, char **ret_error)
 
 static int run_phases(struct drive *drive, struct run **ret_run, char **ret_error)
 {
+	const struct patience patience = {.is_over = is_interrupted, .user = drive};
 	CLEANUP(cleanup_observers_free) struct observers *observers = NULL;
 	static const char before_measuring[] =
 		"interrupted before the measured phase: nothing to report";
-	int err = open_observers(drive, &observers, ret_error);
+	/* Check that the observers work before any load, and warm-up is load. */
+	int err = observers_new(&drive->job->settings->observers, drive->job->rows, patience,
+				drive->job->load->warmup_ns, &observers, ret_error);
 
 	if (!err)
 		err = await_start(drive, observers, ret_error);

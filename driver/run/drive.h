@@ -8,7 +8,7 @@
 #include "load/load_settings.h"
 #include "run_settings.h"
 #include "sojourn/run.h"
-#include "transport/link_settings.h"
+#include "transport/link.h"
 
 /*
  * A caller that follows a run, and starts and ends it. The callbacks run on the thread of

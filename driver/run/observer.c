@@ -383,25 +383,19 @@ static int perform(struct observer *observer, const char *path, FILE *body, long
 }
 
 /* Return the answer's text in @ret_text, freed by the caller, also on failure. */
-static int ask(struct observer *observer, const char *path, long wanted_status, char **ret_text,
-	       size_t *ret_length, char **ret_error)
+static int ask(struct observer *observer, CURLoption method, const char *path, long wanted_status,
+	       char **ret_text, size_t *ret_length, char **ret_error)
 {
 	FILE *body = open_memstream(ret_text, ret_length);
 	int err;
 
 	if (!body)
 		return -ENOMEM;
+	curl_easy_setopt(observer->curl, method, 1L);
 	err = perform(observer, path, body, wanted_status, ret_error);
 	if (fclose(body) && !err)
 		return -ENOMEM;
 	return err;
-}
-
-static int post(struct observer *observer, const char *path, long wanted_status, char **ret_text,
-		size_t *ret_length, char **ret_error)
-{
-	curl_easy_setopt(observer->curl, CURLOPT_POST, 1L);
-	return ask(observer, path, wanted_status, ret_text, ret_length, ret_error);
 }
 
 static bool is_on_this_host(const struct observer *observer)
@@ -414,7 +408,8 @@ static bool is_on_this_host(const struct observer *observer)
 static int post_begin(struct observer *observer, char **ret_text, size_t *ret_length,
 		      char **ret_error)
 {
-	return post(observer, "/v1/phases?lease=" LEASE_S, 201, ret_text, ret_length, ret_error);
+	return ask(observer, CURLOPT_POST, "/v1/phases?lease=" LEASE_S, 201, ret_text, ret_length,
+		   ret_error);
 }
 
 /*
@@ -476,7 +471,7 @@ int observer_end_text(struct observer *observer, char **ret_text, size_t *ret_le
 
 	end_renewing(observer);
 	snprintf(path, sizeof(path), "/v1/phases/%" PRId64 "/end", observer->phase);
-	err = post(observer, path, 200, &text, &length, ret_error);
+	err = ask(observer, CURLOPT_POST, path, 200, &text, &length, ret_error);
 	if (err)
 		return err;
 	*ret_length = length;
@@ -509,10 +504,8 @@ int observer_services(struct observer *observer, struct run **ret_run, char **re
 {
 	autofree char *text = NULL;
 	size_t length = 0;
-	int err;
+	int err = ask(observer, CURLOPT_HTTPGET, "/v1/services", 200, &text, &length, ret_error);
 
-	curl_easy_setopt(observer->curl, CURLOPT_HTTPGET, 1L);
-	err = ask(observer, "/v1/services", 200, &text, &length, ret_error);
 	return err ? err : read_document(observer, text, length, ret_run, ret_error);
 }
 

@@ -21,7 +21,8 @@ struct observers {
 };
 
 int observers_new(const struct observer_access *access, const struct drive_rows *rows,
-		  struct patience patience, struct observers **ret_observers, char **ret_error)
+		  struct patience patience, bool rehearse, struct observers **ret_observers,
+		  char **ret_error)
 {
 	CLEANUP(cleanup_observers_free) struct observers *observers = NULL;
 	int err = 0;
@@ -39,6 +40,10 @@ int observers_new(const struct observer_access *access, const struct drive_rows 
 	if (!err && observers->source)
 		err = observers->source->find(observers->source->settings, rows, patience,
 					      &observers->group, ret_error);
+	if (!err && rehearse)
+		err = observers_begin(observers, ret_error);
+	if (!err && rehearse)
+		observers_drop(observers);
 	if (!err)
 		*ret_observers = TAKE_PTR(observers);
 	return err;
@@ -81,15 +86,6 @@ int observers_begin(struct observers *observers, char **ret_error)
 		err = observers->source->begin(observers->group, ret_error);
 	if (err)
 		drop(observers, begun);
-	return err;
-}
-
-int observers_rehearse(struct observers *observers, char **ret_error)
-{
-	int err = observers_begin(observers, ret_error);
-
-	if (!err)
-		observers_drop(observers);
 	return err;
 }
 

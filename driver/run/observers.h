@@ -11,19 +11,19 @@
 struct observers;
 
 /*
- * Find the observers of the targets in @rows. @access is borrowed. @ret_observers: NULL if the run
- * has none. -EINVAL with @ret_error: a group has none; -ENOMEM.
+ * Find the observers of the targets in @rows. @access is borrowed. @rehearse: begin and end a phase on
+ * all, to see that they work. @ret_observers: NULL if the run has none. -EINVAL with @ret_error: a group
+ * has none, or as below; -ENOMEM.
  */
 int observers_new(const struct observer_access *access, const struct drive_rows *rows,
-		  struct patience patience, struct observers **ret_observers, char **ret_error);
+		  struct patience patience, bool rehearse, struct observers **ret_observers,
+		  char **ret_error);
 /* Takes NULL. */
 void observers_free(struct observers *observers);
 DEFINE_CLEANUP(struct observers *, observers_free)
 
 /* Mark the start of a phase on all. -EINVAL with @ret_error: one does not answer, none has a phase. */
 int observers_begin(struct observers *observers, char **ret_error);
-/* Begin and end a phase on all, to see that they work. Errors as above. */
-int observers_rehearse(struct observers *observers, char **ret_error);
 
 /*
  * End the phase on all, and merge their documents into @run, which has the driver's part already.

@@ -57,7 +57,6 @@ static void draw_head(const struct progress *progress)
 		screen_put(0, columns - width, width, SCREEN_TITLE, SCREEN_RIGHT, text);
 }
 
-/* Draw how much of the run is over, and the remaining time. */
 static void draw_share(const struct progress *progress, int y)
 {
 	const struct progress_figures *figures = &progress->figures;

@@ -141,7 +141,6 @@ static int describe_row(const struct drive_rows *rows, const struct drive_row *f
 	return row->target ? 0 : -ENOMEM;
 }
 
-/* Fill a row for each step or target. */
 static int fill_rows(const struct drive_rows *asked, const struct result_phase *phase,
 		     struct run_driver *driver)
 {
@@ -236,7 +235,6 @@ static int describe_sources(const struct drive_job *job, struct run_driver *driv
 	return err;
 }
 
-/* Add the driver's part with the requested settings. */
 static int describe(const struct drive_job *job, struct run *run)
 {
 	struct run_driver *driver = calloc(1, sizeof(*driver));

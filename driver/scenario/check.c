@@ -224,8 +224,9 @@ static int check_step(struct scenario *scenario, struct scenario_step *step,
 		err = check_target(scenario, step, run, ret_error);
 	if (!err)
 		err = check_request(scenario, step, run, ret_error);
-	scenario->think_ns[step - scenario->steps] =
-		step->think_given ? step->think_ns : run->load.schedule.think_ns;
+	scenario->think_ns[step - scenario->steps] = find_place(&step->places, "think", 5)
+							     ? step->think_ns
+							     : run->load.schedule.think_ns;
 	scenario->thinks |= scenario->think_ns[step - scenario->steps] != 0;
 	*visible |= step->visible;
 	for (size_t i = 0; i < step->captures.count; i++)

@@ -117,7 +117,6 @@ static int join_member(struct scenario_shared *shared, struct step *step, uint32
 	return 0;
 }
 
-/* Build the values that a step sets before its request. */
 static int build_sets(struct scenario_shared *shared, struct step *step, char **ret_error)
 {
 	const struct scenario_step *from = step->scenario;
@@ -231,7 +230,6 @@ static const char *unsampled(const struct scenario_shared *all)
 	return first;
 }
 
-/* Draw a step by weight. */
 static uint32_t draw(struct scenario_state *state)
 {
 	const struct scenario_shared *shared = state->shared;
@@ -257,7 +255,6 @@ static uint32_t next_step(struct scenario_state *state, uint32_t step, bool fail
 	return step + 1 == state->shared->step_count ? 0 : step + 1;
 }
 
-/* Set the step's variables, once per request. */
 static void set_variables(struct scenario_state *state, uint32_t slot, const struct step *step)
 {
 	struct capture_store *store = &state->host.clients[slot].store;
@@ -271,7 +268,6 @@ static void set_variables(struct scenario_state *state, uint32_t slot, const str
 	}
 }
 
-/* Prepare the slot's next request. */
 static const struct step *begin_step(struct scenario_state *state, uint32_t slot)
 {
 	struct client *client = &state->clients[slot];

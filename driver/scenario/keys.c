@@ -36,48 +36,24 @@ static int apply_load(struct scenario_reader *reader, yaml_node_t *key, yaml_nod
 	return scenario_read_mapping(reader, value, &scenario_load_mapping, object);
 }
 
-/* Parse one of two names. */
-static int apply_choice(struct scenario_reader *reader, const yaml_node_t *value, const char *what,
-			const char *const names[static 2], unsigned int *ret_choice)
-{
-	const char *text;
-	int err = scenario_text(reader, value, what, &text);
+static const struct cli_option choice_rows[] = {
+	{"order", 0, "WORD", "", CLI_WORD, CLI_AT(struct scenario, order),
+	 .words = scenario_order_names, .maximum = 2,
+	 .allowed = "is not known; allowed: cycle, mix"},
+	{"on-failure", 0, "WORD", "", CLI_WORD, CLI_AT(struct scenario, on_failure),
+	 .words = failure_names, .maximum = 2, .allowed = "is not known; allowed: restart, next"},
+};
+static const struct cli_table choice_table = {"", choice_rows, ARRAY_SIZE(choice_rows), 0};
+static const struct cli_table *const choice_tables[] = {&choice_table};
+static const struct scenario_options choices = {choice_tables, 1};
 
-	if (err)
-		return err;
-	for (unsigned int i = 0; i < 2; i++)
-		if (!strcmp(names[i], text)) {
-			*ret_choice = i;
-			return 0;
-		}
-	return scenario_refuse(reader, value, "%s: '%s' is not known; allowed: %s, %s", what, text,
-			       names[0], names[1]);
-}
-
-static int apply_order(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
-		       void *object)
+static int apply_choice(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+			void *object)
 {
 	struct scenario *scenario = object;
-	unsigned int choice = 0;
-	int err = apply_choice(reader, value, "order", scenario_order_names, &choice);
 
 	scenario_places_add(&scenario->places, key);
-	if (!err)
-		scenario->order = (enum scenario_order)choice;
-	return err;
-}
-
-static int apply_on_failure(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
-			    void *object)
-{
-	struct scenario *scenario = object;
-	unsigned int choice = 0;
-	int err = apply_choice(reader, value, "on-failure", failure_names, &choice);
-
-	(void)key;
-	if (!err)
-		scenario->on_failure = (enum scenario_failure)choice;
-	return err;
+	return scenario_option_apply(reader, &choices, key, value, scenario);
 }
 
 static int add_assertion(struct scenario_reader *reader, const yaml_node_t *node)
@@ -95,7 +71,6 @@ static int add_assertion(struct scenario_reader *reader, const yaml_node_t *node
 	return err;
 }
 
-/* Parse one condition or a list. */
 static int apply_assert(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
 			void *object)
 {
@@ -124,7 +99,6 @@ static int apply_defaults(struct scenario_reader *reader, yaml_node_t *key, yaml
 	return err;
 }
 
-/* Find the defaults, wherever they are in the file. */
 static yaml_node_t *find_defaults(struct scenario_reader *reader)
 {
 	const yaml_node_t *root = yaml_document_get_root_node(&reader->document);
@@ -203,8 +177,8 @@ static const struct scenario_key top_keys[] = {
 	{"target", "URL", apply_target},
 	{"load", "mapping", apply_load},
 	{"assert", "condition or list", apply_assert},
-	{"order", "cycle, mix", apply_order},
-	{"on-failure", "restart, next", apply_on_failure},
+	{"order", "cycle, mix", apply_choice},
+	{"on-failure", "restart, next", apply_choice},
 	{"defaults", "mapping", apply_defaults},
 	{"steps", "list", apply_steps},
 };

@@ -48,7 +48,6 @@ static int join(struct scenario_reader *reader, const yaml_node_t *list, const c
 	return err;
 }
 
-/* Remember a file that the scenario names, once. */
 static int note_file(struct scenario *scenario, const char *key, const char *path)
 {
 	struct scenario_file *file;
@@ -113,7 +112,6 @@ static int value_text(struct scenario_reader *reader, const yaml_node_t *value,
 	return err ? err : resolve(reader, row, value, ret_text);
 }
 
-/* Apply an option without a value: true or false. */
 static int apply_flag(struct scenario_reader *reader, const struct cli_option *row,
 		      const yaml_node_t *value, void *settings)
 {

@@ -64,9 +64,8 @@ struct scenario_step {
 	struct scenario_places places;
 	const char *url; /* NULL: the scenario's */
 	const char *path;
-	uint32_t weight; /* 0: not given */
-	bool think_given;
-	uint64_t think_ns;
+	uint32_t weight;   /* 0: not given */
+	uint64_t think_ns; /* of the key, if it was given */
 	struct request request;
 	struct scenario_set *sets;
 	size_t set_count;

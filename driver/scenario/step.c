@@ -76,40 +76,24 @@ static int apply_path(struct scenario_reader *reader, yaml_node_t *key, yaml_nod
 	return 0;
 }
 
-static int apply_weight(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+static const struct cli_option own_rows[] = {
+	{"weight", 0, "N", "", CLI_NUMBER, CLI_AT(struct scenario_step, weight), .minimum = 1,
+	 .maximum = SCENARIO_WEIGHT_MAX},
+	{"think", 0, "TIME", "", CLI_DURATION, CLI_AT(struct scenario_step, think_ns)},
+};
+static const struct cli_table own_table = {"", own_rows, ARRAY_SIZE(own_rows), 0};
+static const struct cli_table *const own_tables[] = {&own_table};
+static const struct scenario_options own_options = {own_tables, 1};
+
+static int apply_number(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
 			void *object)
 {
 	struct scenario_step *step = object;
-	const char *text;
-	uint64_t weight = 0;
-	int err = scenario_text(reader, value, "weight", &text);
 
 	scenario_places_add(&step->places, key);
-	if (!err && units_parse_u64(text, 1, SCENARIO_WEIGHT_MAX, &weight))
-		return scenario_refuse(reader, value,
-				       "weight: '%s' is not a whole number from 1 to %u", text,
-				       SCENARIO_WEIGHT_MAX);
-	step->weight = (uint32_t)weight;
-	return err;
+	return scenario_option_apply(reader, &own_options, key, value, step);
 }
 
-static int apply_think(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
-		       void *object)
-{
-	struct scenario_step *step = object;
-	const char *text;
-	int err = scenario_text(reader, value, "think", &text);
-
-	scenario_places_add(&step->places, key);
-	if (!err && units_parse_duration(text, &step->think_ns))
-		return scenario_refuse(reader, value,
-				       "think: '%s' is not a duration; write it like 500ms or 2s",
-				       text);
-	step->think_given = true;
-	return err;
-}
-
-/* Remove the defaults' header of this name. */
 static void drop_header(struct request *request, const char *name)
 {
 	size_t length = strlen(name), kept = 0;
@@ -162,7 +146,6 @@ static int apply_headers(struct scenario_reader *reader, yaml_node_t *key, yaml_
 
 #define VARIABLE_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
-/* Find or add the variable of this name. */
 static int find_variable(struct scenario_reader *reader, const yaml_node_t *node,
 			 uint32_t *ret_variable)
 {
@@ -312,10 +295,10 @@ static int apply_request_option(struct scenario_reader *reader, yaml_node_t *key
 }
 
 static const struct scenario_key step_keys[] = {
-	{"name", "text", apply_name},	{"target", "URL", apply_target},
-	{"path", "text", apply_path},	{"headers", "mapping", apply_headers},
-	{"set", "mapping", apply_set},	{"capture", "mapping", apply_capture},
-	{"think", "time", apply_think}, {"weight", "number", apply_weight},
+	{"name", "text", apply_name},	 {"target", "URL", apply_target},
+	{"path", "text", apply_path},	 {"headers", "mapping", apply_headers},
+	{"set", "mapping", apply_set},	 {"capture", "mapping", apply_capture},
+	{"think", "time", apply_number}, {"weight", "number", apply_number},
 };
 
 const struct scenario_mapping scenario_step_mapping = {
@@ -328,7 +311,7 @@ const struct scenario_mapping scenario_step_mapping = {
 
 static const struct scenario_key defaults_keys[] = {
 	{"headers", "mapping", apply_headers},
-	{"think", "time", apply_think},
+	{"think", "time", apply_number},
 };
 
 const struct scenario_mapping scenario_defaults_mapping = {

@@ -167,7 +167,6 @@ size_t fit_find_outlier(const struct fit_point *points, const bool *settled, siz
 	return found;
 }
 
-/* Return the best line over all knees. */
 static struct fit best_line(const struct fit_point *points, size_t count)
 {
 	double first = log(points[0].load), last = log(points[count - 1].load);

@@ -255,7 +255,6 @@ static int choose_port(uint32_t range, uint16_t *ret_port)
 	return 0;
 }
 
-/* Return whether both parities occur. */
 static bool is_mixed(const uint16_t *ports, size_t count)
 {
 	for (size_t i = 1; i < count; i++)

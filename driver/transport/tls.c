@@ -339,7 +339,6 @@ static enum tls_verdict fail_by_queue(struct tls *tls)
 	return fail(tls, RUN_ERROR_TLS, code ? ERR_reason_error_string(code) : NULL);
 }
 
-/* Translate the failure of an OpenSSL call. */
 static enum tls_verdict judge(struct tls *tls, int result)
 {
 	switch (SSL_get_error(tls->ssl, result)) {

@@ -12,7 +12,7 @@
 #include "engine/target.h"
 #include "engines.h"
 #include "fuzz.h"
-#include "transport/link_settings.h"
+#include "transport/link.h"
 
 #define SLOTS	    4U
 #define MAX_LINKS   64U

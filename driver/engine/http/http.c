@@ -36,7 +36,6 @@ static void http_begin(struct connection *base)
 				      connection_store(base));
 }
 
-/* Copy status, verdict and keep-alive from the response to its connection. */
 static enum connection_verdict judge(struct http_connection *connection,
 				     enum connection_verdict verdict)
 {

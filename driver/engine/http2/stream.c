@@ -21,7 +21,6 @@ static const struct h2_shared *shared_of(const struct h2_session *session)
 	return session->place->h2->shared;
 }
 
-/* Return whether all messages of a call were taken. */
 static bool all_sent(const struct h2_shared *shared, const struct h2_slot *slot)
 {
 	return slot->result.messages_sent == shared->messages.count;
@@ -211,7 +210,6 @@ static int on_data(nghttp2_session *http, uint8_t flags, int32_t stream, const u
 	return 0;
 }
 
-/* Take a whole, valid frame. */
 static int on_frame(nghttp2_session *http, const nghttp2_frame *frame, void *user)
 {
 	struct h2_slot *slot = slot_of(http, frame->hd.stream_id);

@@ -46,7 +46,6 @@ static void close_if_over(struct udp_socket *socket, uint64_t now_ns)
 
 static void start(struct udp *udp, uint32_t slot, uint64_t now_ns);
 
-/* Report the slot's result, and start its next request if wanted. */
 static void report(struct udp *udp, uint32_t slot, struct engine_result *result)
 {
 	udp->exchanges[slot].state = UDP_IDLE;
@@ -104,7 +103,6 @@ static void settle(struct udp_socket *socket, struct udp_exchange *exchange,
 	socket->under_way--;
 }
 
-/* Return the request that an error is about, if it is still in flight. */
 static struct udp_exchange *exchange_about(struct udp_socket *socket, struct datagram about)
 {
 	struct ledger_entry *entry;

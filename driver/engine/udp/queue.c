@@ -31,7 +31,6 @@ void udp_queue_add(struct udp_socket *socket, uint32_t slot)
 	socket->queue[socket->queued++] = slot;
 }
 
-/* Record that the first @count of the queue have left. */
 static void note_sent(struct udp_socket *socket, uint32_t count, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -45,7 +44,6 @@ static void note_sent(struct udp_socket *socket, uint32_t count, uint64_t now_ns
 	socket->under_way += count;
 }
 
-/* Remove @count from the queue, from @first on. */
 static void take_out(struct udp_socket *socket, uint32_t first, uint32_t count)
 {
 	uint32_t rest = socket->queued - first - count;

@@ -12,7 +12,7 @@
 #include "engine/target.h"
 #include "flow.h"
 #include "payload/request.h"
-#include "transport/link_settings.h"
+#include "transport/link.h"
 
 /* Refuse options of connections that datagrams cannot use. */
 static int check_policy(const struct link_settings *link, char **ret_error)

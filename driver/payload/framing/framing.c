@@ -66,7 +66,6 @@ static int parse_delimiter(const char *text, struct framing *framing, char **ret
 	return 0;
 }
 
-/* Parse a whole number with an optional minus, of at most ADJUST_MAX. */
 static int parse_adjust(const char *text, int64_t *ret_adjust)
 {
 	bool negative = *text == '-';
@@ -182,7 +181,6 @@ bool framing_is_ldap(const struct framing *framing)
 	return framing->kind && framing->kind->feed == frame_ldap;
 }
 
-/* Count a complete frame, and start the next one. */
 static void end_frame(struct framing_state *state, enum framing_verdict verdict)
 {
 	*state = (struct framing_state){
