@@ -241,18 +241,15 @@ static int conclude_sweep(const struct options *options, const struct run *run, 
 static void warn_of_ports(const struct options *options, const struct scenario *scenario,
 			  const struct drive_job *job)
 {
-	const struct drive_rows *rows = job->rows;
-	const struct target *targets[DRIVE_ROWS_MAX];
 	struct load_settings load = options->load;
 	autofree char *text = NULL;
 
 	/* A mix divides its requests between servers in a way that is not known. */
 	if (scenario->order != SCENARIO_CYCLE && job->sockets > 1)
 		return;
-	for (uint32_t i = 0; i < rows->count; i++)
-		targets[i] = rows->list[i].target;
 	load.connections = scenario_most_connections(options);
-	if (!forecast_ports(&options->link, &load, targets, rows->count, &text) && text)
+	if (!forecast_ports(&options->link, &load, job->rows->targets, job->rows->count, &text) &&
+	    text)
 		log_warn("%s", text);
 }
 

@@ -131,8 +131,8 @@ int sight_describe(const struct drive_rows *rows, struct sight_targets *ret_targ
 	int err = targets.list ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < rows->count && !err; i++)
-		if (engine_has(rows->list[i].target->engine, ENGINE_ADDRESSED))
-			err = add_target(&targets, rows->list[i].target, ret_error);
+		if (engine_has(rows->targets[i]->engine, ENGINE_ADDRESSED))
+			err = add_target(&targets, rows->targets[i], ret_error);
 	if (!err && !targets.count)
 		err = refuse(ret_error,
 			     "--observer: observers at a NATS server are found by address and "

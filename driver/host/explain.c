@@ -165,6 +165,7 @@ static char *explain_tls_timeout(const struct explain_run *run)
 static char *explain_silence(const struct explain_run *run)
 {
 	const struct engine *engine = run->target->engine;
+
 	if (!run->silent || strcmp(engine->scheme, "http") != 0)
 		return NULL;
 	return text_format(
@@ -196,6 +197,7 @@ static const struct {
 static char *join(const char *general, const char *detail, const char *advice_)
 {
 	bool both = general && detail;
+
 	if (!general && !detail)
 		return NULL;
 	return text_format("%s%s%s%s%s%s", general ? general : "", both ? "; " : "",

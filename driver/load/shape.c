@@ -75,6 +75,7 @@ static int parse_segment(const struct shape_kind *kind, const char *text, size_t
 static int check(const struct shape *shape)
 {
 	size_t timed = 0;
+
 	for (size_t i = 0; i < shape->count; i++)
 		timed += shape->segments[i].duration_ns != 0;
 	if (shape_most(shape) < 1)

@@ -70,9 +70,6 @@ void options_clear(struct options *options);
  */
 int options_complete_url(struct options *options, char **word, char **ret_error);
 
-/* Add a condition of --assert or a scenario. Errors as options_parse(). */
-int options_assert(struct options *options, const char *text, char **ret_error);
-
 /* Turn a request's settings into defaults, which later settings replace. */
 void options_inherit_request(struct request *request);
 

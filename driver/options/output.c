@@ -14,10 +14,11 @@
 
 #define EMPTY "'' is no file; give one, or - for standard output"
 
-int options_assert(struct options *options, const char *text, char **ret_error)
+static int apply_assert(void *settings, const char *value, char **ret_error)
 {
+	struct options *options = settings;
 	struct assertion assertion, *added;
-	int err = assertion_parse(text, &assertion, ret_error);
+	int err = assertion_parse(value, &assertion, ret_error);
 
 	if (err)
 		return err;
@@ -26,11 +27,6 @@ int options_assert(struct options *options, const char *text, char **ret_error)
 		return -ENOMEM;
 	*added = assertion;
 	return 0;
-}
-
-static int apply_assert(void *settings, const char *value, char **ret_error)
-{
-	return options_assert(settings, value, ret_error);
 }
 
 _Static_assert(SAMPLES_MAX == 50000, "as --samples says");

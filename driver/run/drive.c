@@ -246,13 +246,10 @@ static int measure(struct drive *drive)
 {
 	const struct drive_rows *rows = drive->job->rows;
 	const struct load_settings *load = drive->job->load;
-	const struct target *targets[DRIVE_ROWS_MAX];
 	int err;
 
-	for (uint32_t i = 0; i < rows->count; i++)
-		targets[i] = rows->list[i].target;
 	drive->phase.ports = port_watch_start(&drive->job->link->sources, load->interval_ns,
-					      targets, rows->count);
+					      rows->targets, rows->count);
 	run_phase(drive, WORKER_MEASURE, load->duration_ns, load->requests);
 	port_watch_stop(drive->phase.ports);
 	err = crew_collect(drive->crew, &drive->total);
@@ -290,7 +287,7 @@ static int refuse_unreached(const struct drive *drive, char **ret_error)
 {
 	const struct drive_rows *rows = drive->job->rows;
 	const struct explain_run run = {
-		.target = rows->list[drive->unreached->step].target,
+		.target = rows->targets[drive->unreached->step],
 		.link = drive->job->link,
 		.connections = drive->job->load->connections,
 	};

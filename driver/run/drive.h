@@ -39,7 +39,7 @@ struct drive_job {
 	const struct run_settings *settings;
 	const struct drive_rows *rows;
 	const struct engine *engine;
-	const void *shared;    /* the engine's */
+	void *shared;	       /* the engine's */
 	uint32_t sockets;      /* maximum of sockets per configured connection */
 	bool own_files;	       /* of the workers, see load/worker.h */
 	const char *unsampled; /* why no exchange can be sampled, for people; NULL: they can */

@@ -12,7 +12,6 @@ struct target;
 struct drive_row {
 	const char *name;
 	const char *method; /* NULL: requests have none */
-	const struct target *target;
 };
 
 enum drive_rows_kind {
@@ -25,6 +24,7 @@ struct drive_rows {
 	enum drive_rows_kind kind;
 	const char *scenario; /* name of the scenario */
 	struct drive_row list[DRIVE_ROWS_MAX];
+	const struct target *targets[DRIVE_ROWS_MAX]; /* of each row */
 	uint32_t count;
 	const uint64_t *think_ns; /* after each step; NULL: no think times */
 };

@@ -225,6 +225,7 @@ static void *keep_renewing(void *user)
 static int begin_renewing(struct observer *observer, uint64_t lease_s)
 {
 	int err;
+
 	if (!lease_s)
 		return 0;
 	observer->over = false;

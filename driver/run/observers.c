@@ -33,9 +33,8 @@ int observers_new(const struct observer_access *access, const struct drive_rows 
 	if (!observers)
 		return -ENOMEM;
 	for (; observers->count < access->url_count && !err; observers->count += !err)
-		err = observer_new(access, access->urls[observers->count],
-				   rows->list[0].target->port, patience,
-				   &observers->list[observers->count]);
+		err = observer_new(access, access->urls[observers->count], rows->targets[0]->port,
+				   patience, &observers->list[observers->count]);
 	observers->source = access->source;
 	if (!err && observers->source)
 		err = observers->source->find(observers->source->settings, rows, patience,

@@ -68,7 +68,7 @@ static struct run_row_list *rows_of(struct run_driver *driver, const struct driv
 static const struct target *target_of(const struct drive_rows *rows, struct run_driver *driver,
 				      unsigned int error)
 {
-	const struct target *target = rows->list[0].target;
+	const struct target *target = rows->targets[0];
 	uint64_t most = 0;
 
 	for (size_t i = 0; rows->kind != DRIVE_ONE && i < rows->count; i++) {
@@ -77,7 +77,7 @@ static const struct target *target_of(const struct drive_rows *rows, struct run_
 		if (row->errors[error] <= most)
 			continue;
 		most = row->errors[error];
-		target = rows->list[i].target;
+		target = rows->targets[i];
 	}
 	return target;
 }
@@ -123,10 +123,10 @@ static void explain_failures(const struct drive_job *job, const struct stats *st
 }
 
 /* Describe a step's request and target. A target has a name only, as all send the same. */
-static int describe_row(const struct drive_rows *rows, const struct drive_row *from,
-			struct run_row *row)
+static int describe_row(const struct drive_rows *rows, uint32_t i, struct run_row *row)
 {
-	const struct target *target = from->target;
+	const struct drive_row *from = &rows->list[i];
+	const struct target *target = rows->targets[i];
 	const struct engine *engine = target->engine;
 
 	row->name = strdup(from->name);
@@ -154,7 +154,7 @@ static int fill_rows(const struct drive_rows *asked, const struct result_phase *
 		struct run_row *row = &rows->list[rows->count++];
 
 		row_table_add(&phase->steps, i, row);
-		err = describe_row(asked, &asked->list[i], row);
+		err = describe_row(asked, i, row);
 	}
 	if (asked->kind == DRIVE_TARGETS)
 		return err;
@@ -231,7 +231,7 @@ static int describe_sources(const struct drive_job *job, struct run_driver *driv
 		err = run_add_text(&driver->sources, text);
 	}
 	for (uint32_t i = 0; !set->count && i < job->rows->count && !err; i++)
-		err = add_route(job->rows->list[i].target, driver);
+		err = add_route(job->rows->targets[i], driver);
 	return err;
 }
 

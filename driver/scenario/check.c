@@ -84,8 +84,8 @@ void scenario_rows(const struct scenario *scenario, struct drive_rows *ret_rows)
 		ret_rows->list[i] = (struct drive_row){
 			.name = step->name,
 			.method = plain ? NULL : step->request.method,
-			.target = &step->target,
 		};
+		ret_rows->targets[i] = &step->target;
 	}
 }
 

@@ -441,37 +441,35 @@ static const struct engine engine_scenario = {
 };
 
 /* A single step needs only its target's engine. */
-static int prepare_only(struct scenario_step *step, const struct link_settings *link,
-			struct scenario_engine *ret_engine, char **ret_error)
+static int prepare_only(struct scenario_step *step, struct drive_job *job, char **ret_error)
 {
 	const struct engine *engine = step->target.engine;
 	int err = 0;
 
-	ret_engine->engine = engine;
-	ret_engine->sockets = 1;
-	ret_engine->unsampled = engine_unsampled(engine, &step->request);
+	job->engine = engine;
+	job->sockets = 1;
+	job->unsampled = engine_unsampled(engine, &step->request);
 	if (engine_has(engine, ENGINE_ADDRESSED))
 		err = target_resolve(&step->target, ret_error);
 	return err ? err
-		   : engine->prepare(&step->request, link, &step->target, &ret_engine->shared,
+		   : engine->prepare(&step->request, job->link, &step->target, &job->shared,
 				     ret_error);
 }
 
 int scenario_engine_prepare(struct scenario *scenario, const struct request *request,
-			    const struct link_settings *link, struct scenario_engine *ret_engine,
-			    char **ret_error)
+			    struct drive_job *job, char **ret_error)
 {
 	const struct scenario_shared *shared;
 	int err;
 
 	if (scenario->of_targets && scenario->step_count == 1)
-		return prepare_only(&scenario->steps[0], link, ret_engine, ret_error);
-	err = prepare_steps(scenario, request, link, &ret_engine->shared, ret_error);
+		return prepare_only(&scenario->steps[0], job, ret_error);
+	err = prepare_steps(scenario, request, job->link, &job->shared, ret_error);
 	if (err)
 		return err;
-	shared = ret_engine->shared;
-	ret_engine->engine = &engine_scenario;
-	ret_engine->sockets = shared->member_count;
-	ret_engine->unsampled = unsampled(shared);
+	shared = job->shared;
+	job->engine = &engine_scenario;
+	job->sockets = shared->member_count;
+	job->unsampled = unsampled(shared);
 	return 0;
 }

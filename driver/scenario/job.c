@@ -49,23 +49,15 @@ int scenario_job_open(const struct options *options, struct scenario *scenario, 
 	job->job = scenario_job_of(options, &job->rows, command);
 	scenario_rows(scenario, &job->rows);
 	err = expectation_statuses(&options->request.expectation, &job->expected);
-	if (!err)
-		err = scenario_engine_prepare(scenario, &options->request, &options->link,
-					      &job->prepared, ret_error);
-	if (err)
-		return err;
 	job->job.expected = job->expected;
-	job->job.engine = job->prepared.engine;
-	job->job.shared = job->prepared.shared;
-	job->job.sockets = job->prepared.sockets;
-	job->job.unsampled = job->prepared.unsampled;
-	return 0;
+	return err ? err
+		   : scenario_engine_prepare(scenario, &options->request, &job->job, ret_error);
 }
 
 void scenario_job_close(struct scenario_job *job)
 {
-	if (job->prepared.engine)
-		job->prepared.engine->release(job->prepared.shared);
+	if (job->job.engine)
+		job->job.engine->release(job->job.shared);
 	free(job->expected);
 	*job = (struct scenario_job){0};
 }

@@ -11,7 +11,7 @@
 struct scenario_job {
 	struct drive_job job;
 	struct drive_rows rows;
-	struct scenario_engine prepared;
+
 	char *expected;
 };
 

@@ -44,8 +44,8 @@ static const struct cli_option choice_rows[] = {
 	 .words = failure_names, .maximum = 2, .allowed = "is not known; allowed: restart, next"},
 };
 static const struct cli_table choice_table = {"", choice_rows, ARRAY_SIZE(choice_rows), 0};
-static const struct cli_table *const choice_tables[] = {&choice_table};
-static const struct scenario_options choices = {choice_tables, 1};
+static const struct cli_table *const own_tables[] = {&choice_table, &option_output};
+static const struct scenario_options own_options = {own_tables, ARRAY_SIZE(own_tables)};
 
 static int apply_choice(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
 			void *object)
@@ -53,22 +53,7 @@ static int apply_choice(struct scenario_reader *reader, yaml_node_t *key, yaml_n
 	struct scenario *scenario = object;
 
 	scenario_places_add(&scenario->places, key);
-	return scenario_option_apply(reader, &choices, key, value, scenario);
-}
-
-static int add_assertion(struct scenario_reader *reader, const yaml_node_t *node)
-{
-	autofree char *error = NULL;
-	const char *text;
-	int err = scenario_text(reader, node, "assert", &text);
-
-	if (err)
-		return err;
-	err = options_assert(reader->options, text, &error);
-	if (err == -EINVAL && error)
-		return scenario_refuse(reader, node, "%s",
-				       error + (strncmp(error, "--", 2) ? 0 : 2));
-	return err;
+	return scenario_option_apply(reader, &own_options, key, value, scenario);
 }
 
 static int apply_assert(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
@@ -76,13 +61,13 @@ static int apply_assert(struct scenario_reader *reader, yaml_node_t *key, yaml_n
 {
 	int err = 0;
 
-	(void)key;
 	(void)object;
 	if (value->type != YAML_SEQUENCE_NODE)
-		return add_assertion(reader, value);
+		return scenario_option_apply(reader, &own_options, key, value, reader->options);
 	for (const yaml_node_item_t *item = value->data.sequence.items.start;
 	     item < value->data.sequence.items.top && !err; item++)
-		err = add_assertion(reader, scenario_node(reader, *item));
+		err = scenario_option_apply(reader, &own_options, key, scenario_node(reader, *item),
+					    reader->options);
 	return err;
 }
 

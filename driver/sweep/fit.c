@@ -74,6 +74,7 @@ static double growth_at(const struct fit_point *points, size_t at)
 bool fit_only_queues(const struct fit_point *points, size_t count)
 {
 	double best;
+
 	if (count < 4)
 		return false;
 	best = highest_but(points, count - 2, count);

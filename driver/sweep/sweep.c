@@ -75,7 +75,7 @@ static bool was_steady(const struct run_driver *driver)
 static bool is_targeted(const struct drive_rows *targets, uint16_t port)
 {
 	for (uint32_t i = 0; i < targets->count; i++)
-		if (targets->list[i].target->port == port)
+		if (targets->targets[i]->port == port)
 			return true;
 	return false;
 }
