@@ -171,135 +171,103 @@ static bool next_exported(const struct run *run, size_t *index)
 
 /* ---- one number per service ---- */
 
-static struct run_number known(uint64_t value)
-{
-	return (struct run_number){.known = true, .value = value};
-}
-
-#define GETTER(name, expression)                                               \
-	static struct run_number get_##name(const struct run_service *service) \
-	{                                                                      \
-		return expression;                                             \
-	}
-
-GETTER(accepted, known(service->accepted))
-GETTER(exchanges, known(service->exchanges))
-GETTER(bytes_in, known(service->bytes_in))
-GETTER(bytes_out, known(service->bytes_out))
-GETTER(connections, service->connections)
-GETTER(time_wait, service->time_wait)
-GETTER(time_wait_created, known(service->time_wait_created))
-GETTER(ports_used, service->ports.used)
-GETTER(ports_capacity, service->ports.capacity)
-GETTER(retransmits, known(service->retransmits))
-GETTER(tls, known(service->tls))
-GETTER(pipelined, service->pipelined)
-GETTER(pipelines_given_up, service->pipelines_given_up)
-#define ANY(n) ((struct run_number){.known = (n), .value = (n)})
-GETTER(websocket_connections, ANY(service->websocket.connections))
-GETTER(websocket_given_up, ANY(service->websocket.given_up))
-GETTER(websocket_older, ANY(service->websocket.older))
-GETTER(websocket_picked_up, ANY(service->websocket.picked_up))
-GETTER(events, ANY(service->events.count))
-GETTER(http2_connections, service->http2.connections)
-GETTER(http2_streams, service->http2.streams)
-GETTER(http2_reset_by_client, service->http2.reset_by_client)
-GETTER(http2_reset_by_server, service->http2.reset_by_server)
-GETTER(http2_refused, service->http2.refused)
-GETTER(http2_lost, service->http2.lost)
-GETTER(http2_older, service->http2.older)
-GETTER(http2_picked_up, service->http2.picked_up)
-GETTER(http2_earlier, service->http2.earlier)
-GETTER(http2_perhaps_grpc, service->http2.perhaps_grpc)
-/* Histograms, which are as known as the streams are. */
-#define STREAMS_KNOW(n) ((struct run_number){.known = service->http2.streams.known, .value = (n)})
-GETTER(stream_stalls, STREAMS_KNOW(service->http2.stream_stalls.count))
-GETTER(stream_stalled, STREAMS_KNOW(service->http2.stream_stalls.sum))
-GETTER(connection_stalls, STREAMS_KNOW(service->http2.connection_stalls.count))
-GETTER(connection_stalled, STREAMS_KNOW(service->http2.connection_stalls.sum))
-GETTER(pings, STREAMS_KNOW(service->http2.pings.count))
-GETTER(pinged, STREAMS_KNOW(service->http2.pings.sum))
-GETTER(srtt, service->srtt_ns)
-GETTER(min_rtt, service->min_rtt_ns)
-GETTER(depth, service->accept_queue.depth)
-GETTER(depth_max, service->accept_queue.depth_max)
-GETTER(limit, service->accept_queue.limit)
-GETTER(overflows, service->accept_queue.overflows)
-GETTER(open_read, service->open.read)
-GETTER(open_unread, service->open.unread)
-GETTER(open_oldest, service->open.oldest_ns)
-GETTER(unread_bytes, service->open.unread_bytes)
-GETTER(closing_bytes, service->open.closing_bytes)
-
-/* Descriptors belong to processes: show the one nearest to its limit. */
-GETTER(open_fds, run_fullest(service) ? run_fullest(service)->open_fds : (struct run_number){0})
-GETTER(fd_limit, run_fullest(service) ? run_fullest(service)->fd_limit : (struct run_number){0})
-GETTER(processes, known(service->process_count))
+enum source {
+	SOURCE_COUNT,	/* a uint64_t, always known */
+	SOURCE_ANY,	/* likewise, known unless 0 */
+	SOURCE_STREAM,	/* likewise, known if the streams of HTTP/2 are */
+	SOURCE_NUMBER,	/* a struct run_number */
+	SOURCE_FULLEST, /* likewise, of the process whose descriptors are nearest to their limit */
+};
 
 struct metric {
 	struct metrics_family family;
-	struct run_number (*get)(const struct run_service *service);
+	enum source source;
+	size_t offset;
 };
+
+#define OF(source, member) SOURCE_##source, offsetof(struct run_service, member)
+#define OF_FULLEST(member) SOURCE_FULLEST, offsetof(struct run_process, member)
+
+_Static_assert(sizeof(size_t) == sizeof(uint64_t), "process_count is read as a uint64_t");
 
 /* clang-format off */
 static const struct metric service_metrics[] = {
-	{{"sojourn_exchanges", METRICS_COUNTER, METRICS_ONE, "Requests whose response has begun."}, get_exchanges},
-	{{"sojourn_connections_accepted", METRICS_COUNTER, METRICS_ONE, "Connections established on the listener."}, get_accepted},
-	{{"sojourn_received_bytes", METRICS_COUNTER, METRICS_BYTES, "Bytes that the server's reads returned."}, get_bytes_in},
-	{{"sojourn_sent_bytes", METRICS_COUNTER, METRICS_BYTES, "Bytes that the server's writes handed to the kernel."}, get_bytes_out},
-	{{"sojourn_tls_connections", METRICS_COUNTER, METRICS_ONE, "Connections that speak TLS."}, get_tls},
-	{{"sojourn_pipelined_connections", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 whose pipelined requests are exchanges of their own (--http)."}, get_pipelined},
-	{{"sojourn_websocket_connections", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 that have become WebSocket's (--http)."}, get_websocket_connections},
-	{{"sojourn_websocket_given_up", METRICS_COUNTER, METRICS_ONE, "Of these: those whose messages are not counted any more."}, get_websocket_given_up},
-	{{"sojourn_websocket_older_connections", METRICS_COUNTER, METRICS_ONE, "Connections older than the observer that seem to be WebSocket's (--http)."}, get_websocket_older},
-	{{"sojourn_websocket_picked_up_connections", METRICS_COUNTER, METRICS_ONE, "Of these: those whose frames have proved it, and whose messages are counted."}, get_websocket_picked_up},
-	{{"sojourn_events", METRICS_COUNTER, METRICS_ONE, "Server-sent events in HTTP/1 (--http)."}, get_events},
-	{{"sojourn_pipelines_given_up", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 where pipelined requests are not looked for (--http)."}, get_pipelines_given_up},
-	{{"sojourn_http2_connections", METRICS_COUNTER, METRICS_ONE, "Connections whose HTTP/2 streams are exchanges (--http)."}, get_http2_connections},
-	{{"sojourn_http2_streams", METRICS_COUNTER, METRICS_ONE, "Streams that clients opened on them."}, get_http2_streams},
-	{{"sojourn_http2_streams_reset_by_client", METRICS_COUNTER, METRICS_ONE, "Open streams that the client reset."}, get_http2_reset_by_client},
-	{{"sojourn_http2_streams_reset_by_server", METRICS_COUNTER, METRICS_ONE, "Open streams that the server reset."}, get_http2_reset_by_server},
-	{{"sojourn_http2_streams_refused", METRICS_COUNTER, METRICS_ONE, "Streams for which the server said that it did nothing."}, get_http2_refused},
-	{{"sojourn_http2_streams_lost", METRICS_COUNTER, METRICS_ONE, "Streams whose end is not known."}, get_http2_lost},
-	{{"sojourn_http2_older_connections", METRICS_COUNTER, METRICS_ONE, "Connections with HTTP/2 that are older than the observer."}, get_http2_older},
-	{{"sojourn_http2_picked_up_connections", METRICS_COUNTER, METRICS_ONE, "Of these: those whose streams are exchanges from some frame on."}, get_http2_picked_up},
-	{{"sojourn_http2_earlier_streams", METRICS_COUNTER, METRICS_ONE, "Streams on them that began before and have ended since."}, get_http2_earlier},
-	{{"sojourn_http2_perhaps_grpc", METRICS_COUNTER, METRICS_ONE, "Responses of which it is not known whether they are of gRPC."}, get_http2_perhaps_grpc},
-	{{"sojourn_http2_stream_stalls", METRICS_COUNTER, METRICS_ONE, "Times that responses had to wait for their stream's window."}, get_stream_stalls},
-	{{"sojourn_http2_stream_stall_seconds", METRICS_COUNTER, METRICS_SECONDS, "How long they did."}, get_stream_stalled},
-	{{"sojourn_http2_connection_stalls", METRICS_COUNTER, METRICS_ONE, "Times that responses had to wait for their connection's window."}, get_connection_stalls},
-	{{"sojourn_http2_connection_stall_seconds", METRICS_COUNTER, METRICS_SECONDS, "How long they did."}, get_connection_stalled},
-	{{"sojourn_http2_pings", METRICS_COUNTER, METRICS_ONE, "PINGs of the server whose round trip was timed."}, get_pings},
-	{{"sojourn_http2_ping_seconds", METRICS_COUNTER, METRICS_SECONDS, "Their round trips."}, get_pinged},
-	{{"sojourn_connections", METRICS_GAUGE, METRICS_ONE, "Connections open now: established, or closed by the client alone."}, get_connections},
-	{{"sojourn_time_wait_sockets", METRICS_GAUGE, METRICS_ONE, "Sockets of the port in TIME_WAIT now."}, get_time_wait},
-	{{"sojourn_time_wait_created", METRICS_COUNTER, METRICS_ONE, "Sockets that the service's closes left in TIME_WAIT."}, get_time_wait_created},
-	{{"sojourn_ephemeral_ports_used", METRICS_GAUGE, METRICS_ONE, "Ephemeral ports in use towards the most used destination, in the service's network namespace now."}, get_ports_used},
-	{{"sojourn_ephemeral_ports", METRICS_GAUGE, METRICS_ONE, "Ephemeral ports available for each destination and source address."}, get_ports_capacity},
-	{{"sojourn_segments_retransmitted", METRICS_COUNTER, METRICS_ONE, "Segments sent again."}, get_retransmits},
-	{{"sojourn_smoothed_round_trip_seconds", METRICS_GAUGE, METRICS_SECONDS, "Mean of TCP's smoothed round-trip times of the connections open now."}, get_srtt},
-	{{"sojourn_minimum_round_trip_seconds", METRICS_GAUGE, METRICS_SECONDS, "Lowest round-trip time that TCP saw on any of them."}, get_min_rtt},
-	{{"sojourn_accept_queue_connections", METRICS_GAUGE, METRICS_ONE, "Connections waiting for accept() now."}, get_depth},
-	{{"sojourn_accept_queue_connections_max", METRICS_GAUGE, METRICS_ONE, "Maximum of waiting connections since the observation began."}, get_depth_max},
-	{{"sojourn_accept_queue_limit_connections", METRICS_GAUGE, METRICS_ONE, "listen()'s backlog, capped by somaxconn."}, get_limit},
-	{{"sojourn_accept_queue_overflows", METRICS_COUNTER, METRICS_ONE, "Connections dropped because the accept queue was full."}, get_overflows},
-	{{"sojourn_open_requests_read", METRICS_GAUGE, METRICS_ONE, "Requests that the server has read and not answered now."}, get_open_read},
-	{{"sojourn_open_requests_unread", METRICS_GAUGE, METRICS_ONE, "Requests that wait unread in their sockets now."}, get_open_unread},
-	{{"sojourn_open_request_oldest_seconds", METRICS_GAUGE, METRICS_SECONDS, "Age of the oldest open request, read or unread."}, get_open_oldest},
-	{{"sojourn_unread_bytes", METRICS_GAUGE, METRICS_BYTES, "Bytes that wait unread in the service's sockets now."}, get_unread_bytes},
-	{{"sojourn_closing_bytes", METRICS_GAUGE, METRICS_BYTES, "Bytes still to be sent on connections that the server has closed."}, get_closing_bytes},
-	{{"sojourn_open_descriptors", METRICS_GAUGE, METRICS_ONE, "Descriptors of the service's process that is nearest to its limit."}, get_open_fds},
-	{{"sojourn_descriptor_limit", METRICS_GAUGE, METRICS_ONE, "Soft RLIMIT_NOFILE of that process."}, get_fd_limit},
-	{{"sojourn_processes", METRICS_GAUGE, METRICS_ONE, "Processes that hold the service's sockets."}, get_processes},
+	{{"sojourn_exchanges", METRICS_COUNTER, METRICS_ONE, "Requests whose response has begun."}, OF(COUNT, exchanges)},
+	{{"sojourn_connections_accepted", METRICS_COUNTER, METRICS_ONE, "Connections established on the listener."}, OF(COUNT, accepted)},
+	{{"sojourn_received_bytes", METRICS_COUNTER, METRICS_BYTES, "Bytes that the server's reads returned."}, OF(COUNT, bytes_in)},
+	{{"sojourn_sent_bytes", METRICS_COUNTER, METRICS_BYTES, "Bytes that the server's writes handed to the kernel."}, OF(COUNT, bytes_out)},
+	{{"sojourn_tls_connections", METRICS_COUNTER, METRICS_ONE, "Connections that speak TLS."}, OF(COUNT, tls)},
+	{{"sojourn_pipelined_connections", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 whose pipelined requests are exchanges of their own (--http)."}, OF(NUMBER, pipelined)},
+	{{"sojourn_websocket_connections", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 that have become WebSocket's (--http)."}, OF(ANY, websocket.connections)},
+	{{"sojourn_websocket_given_up", METRICS_COUNTER, METRICS_ONE, "Of these: those whose messages are not counted any more."}, OF(ANY, websocket.given_up)},
+	{{"sojourn_websocket_older_connections", METRICS_COUNTER, METRICS_ONE, "Connections older than the observer that seem to be WebSocket's (--http)."}, OF(ANY, websocket.older)},
+	{{"sojourn_websocket_picked_up_connections", METRICS_COUNTER, METRICS_ONE, "Of these: those whose frames have proved it, and whose messages are counted."}, OF(ANY, websocket.picked_up)},
+	{{"sojourn_events", METRICS_COUNTER, METRICS_ONE, "Server-sent events in HTTP/1 (--http)."}, OF(ANY, events.count)},
+	{{"sojourn_pipelines_given_up", METRICS_COUNTER, METRICS_ONE, "Connections of HTTP/1 where pipelined requests are not looked for (--http)."}, OF(NUMBER, pipelines_given_up)},
+	{{"sojourn_http2_connections", METRICS_COUNTER, METRICS_ONE, "Connections whose HTTP/2 streams are exchanges (--http)."}, OF(NUMBER, http2.connections)},
+	{{"sojourn_http2_streams", METRICS_COUNTER, METRICS_ONE, "Streams that clients opened on them."}, OF(NUMBER, http2.streams)},
+	{{"sojourn_http2_streams_reset_by_client", METRICS_COUNTER, METRICS_ONE, "Open streams that the client reset."}, OF(NUMBER, http2.reset_by_client)},
+	{{"sojourn_http2_streams_reset_by_server", METRICS_COUNTER, METRICS_ONE, "Open streams that the server reset."}, OF(NUMBER, http2.reset_by_server)},
+	{{"sojourn_http2_streams_refused", METRICS_COUNTER, METRICS_ONE, "Streams for which the server said that it did nothing."}, OF(NUMBER, http2.refused)},
+	{{"sojourn_http2_streams_lost", METRICS_COUNTER, METRICS_ONE, "Streams whose end is not known."}, OF(NUMBER, http2.lost)},
+	{{"sojourn_http2_older_connections", METRICS_COUNTER, METRICS_ONE, "Connections with HTTP/2 that are older than the observer."}, OF(NUMBER, http2.older)},
+	{{"sojourn_http2_picked_up_connections", METRICS_COUNTER, METRICS_ONE, "Of these: those whose streams are exchanges from some frame on."}, OF(NUMBER, http2.picked_up)},
+	{{"sojourn_http2_earlier_streams", METRICS_COUNTER, METRICS_ONE, "Streams on them that began before and have ended since."}, OF(NUMBER, http2.earlier)},
+	{{"sojourn_http2_perhaps_grpc", METRICS_COUNTER, METRICS_ONE, "Responses of which it is not known whether they are of gRPC."}, OF(NUMBER, http2.perhaps_grpc)},
+	{{"sojourn_http2_stream_stalls", METRICS_COUNTER, METRICS_ONE, "Times that responses had to wait for their stream's window."}, OF(STREAM, http2.stream_stalls.count)},
+	{{"sojourn_http2_stream_stall_seconds", METRICS_COUNTER, METRICS_SECONDS, "How long they did."}, OF(STREAM, http2.stream_stalls.sum)},
+	{{"sojourn_http2_connection_stalls", METRICS_COUNTER, METRICS_ONE, "Times that responses had to wait for their connection's window."}, OF(STREAM, http2.connection_stalls.count)},
+	{{"sojourn_http2_connection_stall_seconds", METRICS_COUNTER, METRICS_SECONDS, "How long they did."}, OF(STREAM, http2.connection_stalls.sum)},
+	{{"sojourn_http2_pings", METRICS_COUNTER, METRICS_ONE, "PINGs of the server whose round trip was timed."}, OF(STREAM, http2.pings.count)},
+	{{"sojourn_http2_ping_seconds", METRICS_COUNTER, METRICS_SECONDS, "Their round trips."}, OF(STREAM, http2.pings.sum)},
+	{{"sojourn_connections", METRICS_GAUGE, METRICS_ONE, "Connections open now: established, or closed by the client alone."}, OF(NUMBER, connections)},
+	{{"sojourn_time_wait_sockets", METRICS_GAUGE, METRICS_ONE, "Sockets of the port in TIME_WAIT now."}, OF(NUMBER, time_wait)},
+	{{"sojourn_time_wait_created", METRICS_COUNTER, METRICS_ONE, "Sockets that the service's closes left in TIME_WAIT."}, OF(COUNT, time_wait_created)},
+	{{"sojourn_ephemeral_ports_used", METRICS_GAUGE, METRICS_ONE, "Ephemeral ports in use towards the most used destination, in the service's network namespace now."}, OF(NUMBER, ports.used)},
+	{{"sojourn_ephemeral_ports", METRICS_GAUGE, METRICS_ONE, "Ephemeral ports available for each destination and source address."}, OF(NUMBER, ports.capacity)},
+	{{"sojourn_segments_retransmitted", METRICS_COUNTER, METRICS_ONE, "Segments sent again."}, OF(COUNT, retransmits)},
+	{{"sojourn_smoothed_round_trip_seconds", METRICS_GAUGE, METRICS_SECONDS, "Mean of TCP's smoothed round-trip times of the connections open now."}, OF(NUMBER, srtt_ns)},
+	{{"sojourn_minimum_round_trip_seconds", METRICS_GAUGE, METRICS_SECONDS, "Lowest round-trip time that TCP saw on any of them."}, OF(NUMBER, min_rtt_ns)},
+	{{"sojourn_accept_queue_connections", METRICS_GAUGE, METRICS_ONE, "Connections waiting for accept() now."}, OF(NUMBER, accept_queue.depth)},
+	{{"sojourn_accept_queue_connections_max", METRICS_GAUGE, METRICS_ONE, "Maximum of waiting connections since the observation began."}, OF(NUMBER, accept_queue.depth_max)},
+	{{"sojourn_accept_queue_limit_connections", METRICS_GAUGE, METRICS_ONE, "listen()'s backlog, capped by somaxconn."}, OF(NUMBER, accept_queue.limit)},
+	{{"sojourn_accept_queue_overflows", METRICS_COUNTER, METRICS_ONE, "Connections dropped because the accept queue was full."}, OF(NUMBER, accept_queue.overflows)},
+	{{"sojourn_open_requests_read", METRICS_GAUGE, METRICS_ONE, "Requests that the server has read and not answered now."}, OF(NUMBER, open.read)},
+	{{"sojourn_open_requests_unread", METRICS_GAUGE, METRICS_ONE, "Requests that wait unread in their sockets now."}, OF(NUMBER, open.unread)},
+	{{"sojourn_open_request_oldest_seconds", METRICS_GAUGE, METRICS_SECONDS, "Age of the oldest open request, read or unread."}, OF(NUMBER, open.oldest_ns)},
+	{{"sojourn_unread_bytes", METRICS_GAUGE, METRICS_BYTES, "Bytes that wait unread in the service's sockets now."}, OF(NUMBER, open.unread_bytes)},
+	{{"sojourn_closing_bytes", METRICS_GAUGE, METRICS_BYTES, "Bytes still to be sent on connections that the server has closed."}, OF(NUMBER, open.closing_bytes)},
+	{{"sojourn_open_descriptors", METRICS_GAUGE, METRICS_ONE, "Descriptors of the service's process that is nearest to its limit."}, OF_FULLEST(open_fds)},
+	{{"sojourn_descriptor_limit", METRICS_GAUGE, METRICS_ONE, "Soft RLIMIT_NOFILE of that process."}, OF_FULLEST(fd_limit)},
+	{{"sojourn_processes", METRICS_GAUGE, METRICS_ONE, "Processes that hold the service's sockets."}, OF(COUNT, process_count)},
 };
 /* clang-format on */
+
+static struct run_number value_of(const struct run_service *service, const struct metric *metric)
+{
+	const bool fullest = metric->source == SOURCE_FULLEST;
+	const void *owner = fullest ? (const void *)run_fullest(service) : service;
+	const void *member = owner ? (const char *)owner + metric->offset : NULL;
+	struct run_number number = {.known = true};
+
+	if (!member)
+		return (struct run_number){0};
+	if (fullest || metric->source == SOURCE_NUMBER)
+		return *(const struct run_number *)member;
+	number.value = *(const uint64_t *)member;
+	if (metric->source == SOURCE_ANY)
+		number.known = number.value;
+	if (metric->source == SOURCE_STREAM)
+		number.known = service->http2.streams.known;
+	return number;
+}
 
 static void tell_metric(const struct metrics_output *out, const struct run *run,
 			const struct metric *metric)
 {
 	out->family(out->context, &metric->family);
 	for (size_t i = 0; next_exported(run, &i); i++) {
-		struct run_number value = metric->get(&run->services[i]);
+		struct run_number value = value_of(&run->services[i], metric);
 		struct numbers numbers;
 		struct metrics_labels labels = labels_of(&run->services[i], &numbers);
 
@@ -310,68 +278,82 @@ static void tell_metric(const struct metrics_output *out, const struct run *run,
 
 /* ---- one number per kind ---- */
 
-static const uint64_t *get_closes(const struct run_service *service)
-{
-	return service->closes;
-}
+enum which {
+	WHICH_ALL,	/* also zeros */
+	WHICH_LOST,	/* likewise, of losses */
+	WHICH_COVERAGE, /* likewise, the others of them */
+	WHICH_OCCURRED, /* all but zeros */
+};
 
-static const uint64_t *get_losses(const struct run_service *service)
-{
-	return service->losses;
-}
-
-static bool is_lost(size_t loss)
-{
-	return run_loss_is_lost[loss];
-}
-
-static bool is_coverage(size_t loss)
-{
-	return !run_loss_is_lost[loss];
-}
-
-static const struct kinds {
+struct kinds {
 	struct metrics_family family;
 	const char *label;
 	const char *const *names;
 	size_t count;
-	const uint64_t *(*values)(const struct run_service *service);
-	bool (*wanted)(size_t kind); /* NULL: all kinds */
-} kinds_metrics[] = {
-	{{"sojourn_connections_closed", METRICS_COUNTER, METRICS_ONE, "Connections that ended."},
-	 "how",
-	 run_close_names,
-	 RUN_CLOSE_COUNT,
-	 get_closes,
-	 NULL},
-	{{"sojourn_lost", METRICS_COUNTER, METRICS_ONE, "Events that were missed."},
-	 "what",
-	 run_loss_names,
-	 RUN_LOSS_COUNT,
-	 get_losses,
-	 is_lost},
-	{{"sojourn_coverage", METRICS_COUNTER, METRICS_ONE,
-	  "Events that are no exchange or not timed; see docs/run-document.md."},
-	 "what",
-	 run_loss_names,
-	 RUN_LOSS_COUNT,
-	 get_losses,
-	 is_coverage},
+	size_t offset; /* of as many uint64_t in struct run_service */
+	enum which which;
 };
+
+static const char *const directions[] = {"in", "out"};
+
+#define DIRECTIONS(member) \
+	"direction", directions, 2, offsetof(struct run_service, member), WHICH_OCCURRED
+#define KINDS(label, names, count, member, which) \
+	label, names, count, offsetof(struct run_service, member), WHICH_##which
+
+/* clang-format off */
+static const struct kinds kinds_metrics[] = {
+	{{"sojourn_connections_closed", METRICS_COUNTER, METRICS_ONE, "Connections that ended."}, KINDS("how", run_close_names, RUN_CLOSE_COUNT, closes, ALL)},
+	{{"sojourn_lost", METRICS_COUNTER, METRICS_ONE, "Events that were missed."}, KINDS("what", run_loss_names, RUN_LOSS_COUNT, losses, LOST)},
+	{{"sojourn_coverage", METRICS_COUNTER, METRICS_ONE, "Events that are no exchange or not timed; see docs/run-document.md."}, KINDS("what", run_loss_names, RUN_LOSS_COUNT, losses, COVERAGE)},
+};
+
+/* Of HTTP and what it carries. */
+static const struct kinds http_metrics[] = {
+	{{"sojourn_http2_client_resets", METRICS_COUNTER, METRICS_ONE, "Open streams that the client reset, by error code."}, KINDS("error", run_reset_names, RUN_RESET_COUNT, http2.client_resets, OCCURRED)},
+	{{"sojourn_http2_server_resets", METRICS_COUNTER, METRICS_ONE, "Open streams that the server reset, by error code."}, KINDS("error", run_reset_names, RUN_RESET_COUNT, http2.server_resets, OCCURRED)},
+	{{"sojourn_grpc_responses", METRICS_COUNTER, METRICS_ONE, "Responses of gRPC by status (--http); missing: they ended without one."}, KINDS("status", run_grpc_status_names, RUN_GRPC_COUNT, grpc.status, OCCURRED)},
+	{{"sojourn_grpc_calls", METRICS_COUNTER, METRICS_ONE, "Calls of gRPC by kind (--http); undecided: over before they showed it."}, KINDS("kind", run_grpc_kind_names, RUN_GRPC_KIND_COUNT, grpc.kinds, OCCURRED)},
+	{{"sojourn_grpc_messages", METRICS_COUNTER, METRICS_ONE, "Messages of gRPC that the server read (in) and wrote (out)."}, DIRECTIONS(grpc.messages_in)},
+	{{"sojourn_websocket_messages", METRICS_COUNTER, METRICS_ONE, "Messages of WebSocket that the server read (in) and wrote (out) (--http)."}, DIRECTIONS(websocket.messages_in)},
+	{{"sojourn_websocket_bytes", METRICS_COUNTER, METRICS_BYTES, "Their payload."}, DIRECTIONS(websocket.bytes_in)},
+	{{"sojourn_websocket_control_frames", METRICS_COUNTER, METRICS_ONE, "Control frames of WebSocket: ping, pong, close."}, DIRECTIONS(websocket.control_in)},
+};
+
+static const struct kinds routeless_metric = {
+	{"sojourn_routes_unknown", METRICS_COUNTER, METRICS_ONE, "Responses to requests whose route is not known (--route), by reason."}, KINDS("reason", run_routeless_names, RUN_ROUTELESS_COUNT, routes.not_known, OCCURRED)
+};
+/* clang-format on */
+
+static bool is_wanted(enum which which, size_t kind, uint64_t count)
+{
+	switch (which) {
+	case WHICH_LOST:
+		return run_loss_is_lost[kind];
+	case WHICH_COVERAGE:
+		return !run_loss_is_lost[kind];
+	case WHICH_OCCURRED:
+		return count;
+	default:
+		return true;
+	}
+}
 
 static void tell_kinds(const struct metrics_output *out, const struct run *run,
 		       const struct kinds *kinds)
 {
 	out->family(out->context, &kinds->family);
 	for (size_t i = 0; next_exported(run, &i); i++) {
+		const char *service = (const char *)&run->services[i];
+		const uint64_t *counts = (const void *)(service + kinds->offset);
+
 		for (size_t k = 0; k < kinds->count; k++) {
 			struct numbers numbers;
 			struct metrics_labels labels = labels_of(&run->services[i], &numbers);
 
-			if (kinds->wanted && !kinds->wanted(k))
-				continue;
 			add_label(&labels, kinds->label, kinds->names[k]);
-			out->number(out->context, &labels, kinds->values(&run->services[i])[k]);
+			if (is_wanted(kinds->which, k, counts[k]))
+				out->number(out->context, &labels, counts[k]);
 		}
 	}
 }
@@ -409,88 +391,6 @@ static void tell_statuses(const struct metrics_output *out, const struct run *ru
 			snprintf(status, sizeof(status), "%u", RUN_STATUS_LEAST + k);
 			tell_count(out, &run->services[i], NULL, "status", status,
 				   responses->statuses[k]);
-		}
-	}
-}
-
-/* Print the statuses of gRPC that occurred. */
-static void tell_grpc(const struct metrics_output *out, const struct run *run)
-{
-	static const struct metrics_family family = {
-		"sojourn_grpc_responses", METRICS_COUNTER, METRICS_ONE,
-		"Responses of gRPC by status (--http); missing: they ended without one."};
-
-	out->family(out->context, &family);
-	for (size_t i = 0; next_exported(run, &i); i++)
-		for (unsigned int k = 0; k < RUN_GRPC_COUNT; k++)
-			tell_count(out, &run->services[i], NULL, "status", run_grpc_status_names[k],
-				   run->services[i].grpc.status[k]);
-}
-
-/* Print the streams that a side has reset, by error code. */
-static void tell_resets(const struct metrics_output *out, const struct run *run)
-{
-	static const struct metrics_family clients = {
-		"sojourn_http2_client_resets", METRICS_COUNTER, METRICS_ONE,
-		"Open streams that the client reset, by error code."};
-	static const struct metrics_family servers = {
-		"sojourn_http2_server_resets", METRICS_COUNTER, METRICS_ONE,
-		"Open streams that the server reset, by error code."};
-
-	out->family(out->context, &clients);
-	for (size_t i = 0; next_exported(run, &i); i++)
-		for (unsigned int k = 0; k < RUN_RESET_COUNT; k++)
-			tell_count(out, &run->services[i], NULL, "error", run_reset_names[k],
-				   run->services[i].http2.client_resets[k]);
-	out->family(out->context, &servers);
-	for (size_t i = 0; next_exported(run, &i); i++)
-		for (unsigned int k = 0; k < RUN_RESET_COUNT; k++)
-			tell_count(out, &run->services[i], NULL, "error", run_reset_names[k],
-				   run->services[i].http2.server_resets[k]);
-}
-
-/* Print the kinds of gRPC's calls, and their messages in both directions. */
-static void tell_grpc_calls(const struct metrics_output *out, const struct run *run)
-{
-	static const struct metrics_family calls = {
-		"sojourn_grpc_calls", METRICS_COUNTER, METRICS_ONE,
-		"Calls of gRPC by kind (--http); undecided: over before they showed it."};
-	static const struct metrics_family messages = {
-		"sojourn_grpc_messages", METRICS_COUNTER, METRICS_ONE,
-		"Messages of gRPC that the server read (in) and wrote (out)."};
-
-	out->family(out->context, &calls);
-	for (size_t i = 0; next_exported(run, &i); i++)
-		for (unsigned int k = 0; k < RUN_GRPC_KIND_COUNT; k++)
-			tell_count(out, &run->services[i], NULL, "kind", run_grpc_kind_names[k],
-				   run->services[i].grpc.kinds[k]);
-	out->family(out->context, &messages);
-	for (size_t i = 0; next_exported(run, &i); i++) {
-		const struct run_grpc *grpc = &run->services[i].grpc;
-
-		tell_count(out, &run->services[i], NULL, "direction", "in", grpc->messages_in);
-		tell_count(out, &run->services[i], NULL, "direction", "out", grpc->messages_out);
-	}
-}
-
-/* Print what was counted of WebSocket by direction: the members follow each other. */
-static void tell_websocket(const struct metrics_output *out, const struct run *run)
-{
-	/* clang-format off */
-	static const struct metrics_family families[] = {
-		{"sojourn_websocket_messages", METRICS_COUNTER, METRICS_ONE, "Messages of WebSocket that the server read (in) and wrote (out) (--http)."},
-		{"sojourn_websocket_bytes", METRICS_COUNTER, METRICS_BYTES, "Their payload."},
-		{"sojourn_websocket_control_frames", METRICS_COUNTER, METRICS_ONE, "Control frames of WebSocket: ping, pong, close."},
-	};
-	/* clang-format on */
-
-	for (size_t k = 0; k < ARRAY_SIZE(families); k++) {
-		out->family(out->context, &families[k]);
-		for (size_t i = 0; next_exported(run, &i); i++) {
-			const uint64_t *in = &run->services[i].websocket.messages_in + 2 * k;
-
-			tell_count(out, &run->services[i], NULL, "direction", "in", in[0]);
-			tell_count(out, &run->services[i], NULL, "direction", "out", in[1]);
 		}
 	}
 }
@@ -623,22 +523,6 @@ static void tell_commands(const struct metrics_output *out, const struct run *ru
 	}
 }
 
-static void tell_routeless(const struct metrics_output *out, const struct run *run)
-{
-	static const struct metrics_family family = {
-		"sojourn_routes_unknown", METRICS_COUNTER, METRICS_ONE,
-		"Responses to requests whose route is not known (--route), by reason."};
-
-	out->family(out->context, &family);
-	for (size_t i = 0; next_exported(run, &i); i++) {
-		const struct run_routes *routes = &run->services[i].routes;
-
-		for (size_t k = 0; k < RUN_ROUTELESS_COUNT; k++)
-			tell_count(out, &run->services[i], NULL, "reason", run_routeless_names[k],
-				   routes->not_known[k]);
-	}
-}
-
 static void tell_routes(const struct metrics_output *out, struct metrics *metrics,
 			const struct run *run)
 {
@@ -648,7 +532,7 @@ static void tell_routes(const struct metrics_output *out, struct metrics *metric
 
 	tell_route_responses(out, run);
 	tell_commands(out, run);
-	tell_routeless(out, run);
+	tell_kinds(out, run, &routeless_metric);
 	out->family(out->context, &family);
 	for (size_t i = 0; next_exported(run, &i); i++) {
 		const struct run_service *service = &run->services[i];
@@ -764,10 +648,8 @@ static void tell_first(const struct metrics_output *out, const struct run *run)
 {
 	tell_info(out, run);
 	tell_statuses(out, run);
-	tell_resets(out, run);
-	tell_grpc(out, run);
-	tell_grpc_calls(out, run);
-	tell_websocket(out, run);
+	for (size_t i = 0; i < ARRAY_SIZE(http_metrics); i++)
+		tell_kinds(out, run, &http_metrics[i]);
 }
 
 static void tell_last(const struct metrics_output *out, const struct run *run)
