@@ -96,32 +96,32 @@ static json_t *compare_json(const struct compare *compare)
 	return json_pack("{s:o, s:o}", "sides", sides, "rows", rows);
 }
 
+/* Write a value, and let go of it. */
+static int put_value(json_t *json, FILE *file)
+{
+	autofree char *dump = json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
+
+	json_decref(json);
+	if (!dump)
+		return -ENOMEM;
+	put_json(dump, file);
+	return 0;
+}
+
 static int put_compare(struct run *const *runs, const char *const *names, size_t count, FILE *file)
 {
 	autocompare struct compare *compare = compare_runs(runs, names, count);
-	json_t *json = compare ? compare_json(compare) : NULL;
-	autofree char *text = json ? json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 
-	json_decref(json);
-	if (!text)
-		return -ENOMEM;
-	put_json(text, file);
-	return 0;
+	return compare ? put_value(compare_json(compare), file) : -ENOMEM;
 }
 
 static int put_names(const char *const *names, size_t count, FILE *file)
 {
 	json_t *array = json_array();
-	autofree char *text = NULL;
 
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(array, json_stringn_nocheck(names[i], strlen(names[i])));
-	text = json_dumps(array, JSON_COMPACT | JSON_ENSURE_ASCII);
-	json_decref(array);
-	if (!text)
-		return -ENOMEM;
-	put_json(text, file);
-	return 0;
+	return put_value(array, file);
 }
 
 static int put_runs(struct run *const *runs, size_t count, FILE *file)
@@ -150,18 +150,6 @@ static void put_driven(struct run *const *runs, size_t count, FILE *file)
 		else
 			fputs("null", file);
 	}
-}
-
-/* Write a value, and let go of it. */
-static int put_value(json_t *json, FILE *file)
-{
-	autofree char *dump = json_dumps(json, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
-
-	json_decref(json);
-	if (!dump)
-		return -ENOMEM;
-	put_json(dump, file);
-	return 0;
 }
 
 static int put_text(const char *text, FILE *file)
