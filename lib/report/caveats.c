@@ -88,23 +88,14 @@ bool report_caveat(const struct run_service *service, unsigned int i,
 /* Print the names alone, without their explanations. */
 static void print_line(const struct page *page, const struct run_service *service)
 {
+	autoitems struct items items = items_begin(page, "caveats", LABEL_COLUMNS);
 	struct report_caveat caveat;
-	struct items items;
-	bool any = false;
+	char count[SHORT_TEXT];
 
-	for (unsigned int i = 0; i < REPORT_CAVEATS; i++) {
-		char count[SHORT_TEXT];
-
-		if (!report_caveat(service, i, &caveat))
-			continue;
-		if (!any)
-			items = items_begin(page, "caveats", LABEL_COLUMNS);
-		any = true;
-		items_add(&items, "%s %.*s", page_count(caveat.count, count),
-			  (int)strcspn(caveat.text, ":,"), caveat.text);
-	}
-	if (any)
-		items_end(&items);
+	for (unsigned int i = 0; i < REPORT_CAVEATS; i++)
+		if (report_caveat(service, i, &caveat))
+			items_add(&items, "%s %.*s", page_count(caveat.count, count),
+				  (int)strcspn(caveat.text, ":,"), caveat.text);
 }
 
 void report_caveats(const struct page *page, const struct run_service *service)

@@ -29,14 +29,14 @@ static struct run_number all_run_ns(const struct run_cost *cost)
 
 static void report_summary(const struct page *page, const struct run *run)
 {
-	struct items items = items_begin(page, "observer", LABEL_COLUMNS);
+	autoitems struct items items = items_begin(page, "observer", LABEL_COLUMNS);
 	struct run_number run_ns = all_run_ns(run->cost);
 	char text[SHORT_TEXT];
 	uint64_t exchanges = 0;
 
 	for (size_t i = 0; i < run->service_count; i++)
 		exchanges += run->services[i].exchanges;
-	items_add(&items, "CPU %s", page_time((double)run->cost->cpu_ns, text));
+	items_time(&items, "CPU", (double)run->cost->cpu_ns);
 	if (run->duration_ns)
 		items_add(&items, "%s of a core",
 			  page_share(100 * (double)run->cost->cpu_ns / (double)run->duration_ns,
@@ -49,19 +49,17 @@ static void report_summary(const struct page *page, const struct run *run)
 	if (run_ns.known && exchanges)
 		items_add(&items, "BPF %s per exchange",
 			  page_time((double)run_ns.value / (double)exchanges, text));
-	items_end(&items);
 }
 
 /* Print the host's properties, on which the programs' times depend. */
 static void report_machine(const struct page *page, const struct run_machine *machine)
 {
-	struct items items = items_begin(page, "machine", LABEL_COLUMNS);
+	autoitems struct items items = items_begin(page, "machine", LABEL_COLUMNS);
 	autofree char *mitigations = run_machine_mitigations(machine);
 
 	items_add(&items, "mitigations: %s", mitigations ? mitigations : "");
 	items_add(&items, "clock source: %s", run_machine_clock(machine));
 	items_add(&items, "virtualisation: %s", run_machine_virtualisation(machine));
-	items_end(&items);
 }
 
 static void report_programs(const struct page *page, const struct run_cost *cost)
@@ -112,9 +110,8 @@ static void report_namespaces(const struct page *page, const struct run_namespac
 	if (!namespaces->observed)
 		return;
 	items = items_begin(page, "namespaces", LABEL_COLUMNS);
-	items_add(&items, "network namespaces %s", page_count(namespaces->observed, text));
-	if (namespaces->ended)
-		items_add(&items, "ended %s", page_count(namespaces->ended, text));
+	items_count(&items, "network namespaces", namespaces->observed);
+	items_some(&items, "ended", namespaces->ended);
 	if (namespaces->visited)
 		items_add(
 			&items, "the last reading took %s for each of %ju with services",

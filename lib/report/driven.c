@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Finds the services that the driver loaded, and those that are compared. */
-#include <string.h>
 
 #include "parts.h"
 #include "sojourn/report.h"

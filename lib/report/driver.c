@@ -63,7 +63,7 @@ static void add_target(struct items *items, const struct run_driver *driver)
 void report_target(const struct page *page, const struct run *run)
 {
 	const struct run_driver *driver = run->driver;
-	struct items items = items_begin(page, "", 0);
+	autoitems struct items items = items_begin(page, "", 0);
 	char text[SHORT_TEXT];
 
 	if (driver->part_count > 1)
@@ -83,7 +83,6 @@ void report_target(const struct page *page, const struct run *run)
 		items_add(&items, "after %s of warm-up", page_setting(driver->warmup_ns, text));
 	if (driver->host && run->host && strcmp(driver->host, run->host))
 		items_add(&items, "driven from %s", driver->host);
-	items_end(&items);
 }
 
 struct percentile {
@@ -228,14 +227,14 @@ static void report_histogram(const struct page *page, const struct run_driver *d
 		{{"p99.9", 0.999}, 1}, {{"p99.99", 0.9999}, 20000}, {{"p99.999", 0.99999}, 200000},
 		{{"max", 1.0}, 1},
 	};
-	struct items items = items_begin(page, label, label_columns(driver));
+	autoitems struct items items = items_begin(page, label, label_columns(driver));
 	char text[SHORT_TEXT];
 
 	items_add(&items, "%s", page_count(h->count, text));
 	if (h->count)
-		items_add(&items, "mean %s", page_time(histogram_mean(h), text));
+		items_time(&items, "mean", histogram_mean(h));
 	if (h->count)
-		items_add(&items, "deviation %s", page_time(histogram_stddev(h), text));
+		items_time(&items, "deviation", histogram_stddev(h));
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		uint64_t value = histogram_quantile(h, rows[i].percentile.quantile);
 
@@ -243,13 +242,12 @@ static void report_histogram(const struct page *page, const struct run_driver *d
 			items_add(&items, "%s %s", rows[i].percentile.label,
 				  page_time((double)value, text));
 	}
-	items_end(&items);
 }
 
 static void report_responses(const struct page *page, const struct run_driver *driver)
 {
 	static const char *const classes[] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
-	struct items items = items_begin(page, "responses", label_columns(driver));
+	autoitems struct items items = items_begin(page, "responses", label_columns(driver));
 	char text[SHORT_TEXT];
 
 	_Static_assert(ARRAY_SIZE(classes) == ARRAY_SIZE(driver->status), "a name for each class");
@@ -259,21 +257,19 @@ static void report_responses(const struct page *page, const struct run_driver *d
 				  page_count(driver->status[i], text));
 	items_add(&items, "in %s", page_bytes(driver->bytes_in, text));
 	items_add(&items, "out %s", page_bytes(driver->bytes_out, text));
-	items_add(&items, "errors %s", page_count(run_driver_errors(driver), text));
-	items_end(&items);
+	items_count(&items, "errors", run_driver_errors(driver));
 }
 
 /* Requests beyond the server's limit wait. */
 static void report_streams(const struct page *page, const struct run_driver *driver)
 {
-	struct items items = items_begin(page, "streams", label_columns(driver));
+	autoitems struct items items = items_begin(page, "streams", label_columns(driver));
 	char text[SHORT_TEXT];
 
 	items_add(&items, "up to %s at a time on a connection", page_count(driver->streams, text));
 	if (driver->streams_allowed.known && driver->streams_allowed.value < driver->streams)
 		items_add(&items, "the server allows only %s, the others wait",
 			  page_count(driver->streams_allowed.value, text));
-	items_end(&items);
 }
 
 static bool is_grpc(const struct run_driver *driver)
@@ -286,7 +282,7 @@ static bool is_grpc(const struct run_driver *driver)
 
 static void report_grpc(const struct page *page, const struct run_driver *driver)
 {
-	struct items items = items_begin(page, "gRPC", label_columns(driver));
+	autoitems struct items items = items_begin(page, "gRPC", label_columns(driver));
 	char text[SHORT_TEXT], words[SHORT_TEXT];
 
 	for (size_t i = 0; i < RUN_GRPC_STATUS_COUNT; i++)
@@ -296,10 +292,9 @@ static void report_grpc(const struct page *page, const struct run_driver *driver
 	/* Of unary calls these say nothing new. */
 	if (driver->messages_sent != driver->requests ||
 	    driver->messages_received != driver->requests) {
-		items_add(&items, "messages sent %s", page_count(driver->messages_sent, text));
-		items_add(&items, "received %s", page_count(driver->messages_received, text));
+		items_count(&items, "messages sent", driver->messages_sent);
+		items_count(&items, "received", driver->messages_received);
 	}
-	items_end(&items);
 }
 
 static void report_datagrams(const struct page *page, const struct run_driver *driver)
@@ -322,19 +317,18 @@ static void report_datagrams(const struct page *page, const struct run_driver *d
 static void report_cpu(const struct page *page, const struct run_driver *driver)
 {
 	uint64_t cpu_ns = driver->cpu_user_ns + driver->cpu_system_ns;
-	struct items items = items_begin(page, "driver CPU", label_columns(driver));
+	autoitems struct items items = items_begin(page, "driver CPU", label_columns(driver));
 	char text[SHORT_TEXT];
 
 	items_add(&items, "%s", page_time((double)cpu_ns, text));
-	items_add(&items, "user %s", page_time((double)driver->cpu_user_ns, text));
-	items_add(&items, "system %s", page_time((double)driver->cpu_system_ns, text));
+	items_time(&items, "user", (double)driver->cpu_user_ns);
+	items_time(&items, "system", (double)driver->cpu_system_ns);
 	if (driver->cpu_wait_ns.known)
 		items_add(&items, "waited %s for one",
 			  page_time((double)driver->cpu_wait_ns.value, text));
 	if (driver->requests)
 		items_add(&items, "%s per 100,000 requests",
 			  page_time((double)cpu_ns * 1e5 / (double)driver->requests, text));
-	items_end(&items);
 }
 
 /* ---- over time ---- */
@@ -384,12 +378,11 @@ static void add_ports(struct items *items, const struct run_driver *driver)
 static void report_intervals(const struct page *page, const struct run_driver *driver)
 {
 	struct rates rates = measure_rates(driver);
-	struct items items;
+	autoitems struct items items = items_begin(page, "intervals", label_columns(driver));
 	char text[SHORT_TEXT];
 
 	if (rates.count < 3)
 		return;
-	items = items_begin(page, "intervals", label_columns(driver));
 	items_add(&items, "%u of %s", rates.count, page_setting(driver->interval_ns, text));
 	items_add(&items, "lowest %s/s", page_rate_of(rates.lowest, text));
 	items_add(&items, "highest %s/s", page_rate_of(rates.highest, text));
@@ -397,7 +390,6 @@ static void report_intervals(const struct page *page, const struct run_driver *d
 	add_ports(&items, driver);
 	if (driver->drift.known)
 		items_add(&items, "correlation with time %+.2f", driver->drift.value);
-	items_end(&items);
 }
 
 /* ---- by step, target and status, and by driver ---- */
@@ -423,7 +415,7 @@ static void add_errors(struct items *items, const struct run_row *row)
 
 	if (!run_row_errors(row))
 		return;
-	items_add(items, "errors %s", page_count(run_row_errors(row), text));
+	items_count(items, "errors", run_row_errors(row));
 	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++)
 		if (row->errors[i])
 			items_add(items, "%s %s", page_words(run_error_names[i], words),
@@ -452,24 +444,27 @@ static const struct run_joined_step *joined_step(const struct run *run, enum run
 	return &run->joined->steps[number];
 }
 
+static void add_p50_p99(struct items *items, const struct histogram *h)
+{
+	items_time(items, "p50", (double)histogram_quantile(h, 0.5));
+	items_time(items, "p99", (double)histogram_quantile(h, 0.99));
+}
+
 /* Add the percentiles shown without -v. */
 static void add_quantiles(struct items *items, const struct run_row *row)
 {
 	const struct histogram *h =
 		row->response_time.count ? &row->response_time : &row->round_trip;
-	char text[SHORT_TEXT];
 
-	if (!h->count)
-		return;
-	items_add(items, "p50 %s", page_time((double)histogram_quantile(h, 0.5), text));
-	items_add(items, "p99 %s", page_time((double)histogram_quantile(h, 0.99), text));
+	if (h->count)
+		add_p50_p99(items, h);
 }
 
 static void report_row(const struct page *page, const struct run *run, const char *label,
 		       const struct run_row *row, const struct run_joined_step *step)
 {
 	const struct run_driver *driver = run->driver;
-	struct items items = items_begin(page, label, label_columns(driver));
+	autoitems struct items items = items_begin(page, label, label_columns(driver));
 	char text[SHORT_TEXT];
 
 	items_add(&items, "%s", row->name ? row->name : "(no name)");
@@ -489,7 +484,6 @@ static void report_row(const struct page *page, const struct run *run, const cha
 	if (row->target && page->verbose)
 		items_add(&items, "%s%s%s", row->method ? row->method : "", row->method ? " " : "",
 			  row->target);
-	items_end(&items);
 }
 
 /* A large scenario has many rows, and so has a large fleet. */
@@ -542,45 +536,33 @@ static void add_apart(struct items *items, const struct run_driver *driver,
 {
 	double offset_ns = (double)(part->begin_ns - driver->begin_ns);
 	double least_ns = TOGETHER * (double)driver->duration_ns;
-	char text[SHORT_TEXT];
 
 	/* Neither has one if the drivers had several targets, or a scenario. */
 	if (!text_same(part->target, driver->target))
 		items_add(items, "%s", part->target ? part->target : "(no target)");
 	if (offset_ns >= least_ns ||
 	    fabs((double)part->duration_ns - (double)driver->duration_ns) >= least_ns) {
-		items_add(items, "from %s", page_time(offset_ns, text));
-		items_add(items, "for %s", page_time((double)part->duration_ns, text));
+		items_time(items, "from", offset_ns);
+		items_time(items, "for", (double)part->duration_ns);
 	}
-	if (part->errors)
-		items_add(items, "errors %s", page_count(part->errors, text));
-}
-
-static void add_part_latency(struct items *items, const struct histogram *latency)
-{
-	char text[SHORT_TEXT];
-
-	if (!latency->count) {
-		items_add(items, "no request was completed");
-		return;
-	}
-	items_add(items, "p50 %s", page_time((double)histogram_quantile(latency, 0.5), text));
-	items_add(items, "p99 %s", page_time((double)histogram_quantile(latency, 0.99), text));
+	items_some(items, "errors", part->errors);
 }
 
 static void report_part_of(const struct page *page, const struct run_driver *driver, size_t i)
 {
 	const struct run_part *part = &driver->parts[i];
-	struct items items = items_begin(page, i ? "" : "drivers", label_columns(driver));
+	autoitems struct items items = items_begin(page, i ? "" : "drivers", label_columns(driver));
 	char text[SHORT_TEXT];
 
 	items_add(&items, "%s", part->host ? part->host : "(unknown host)");
 	items_add(&items, "%u connection%s", part->connections, part->connections == 1 ? "" : "s");
 	items_add(&items, "%s/s",
 		  page_rate(run_timely(part->requests, part->drained), part->duration_ns, text));
-	add_part_latency(&items, &part->latency);
+	if (part->latency.count)
+		add_p50_p99(&items, &part->latency);
+	else
+		items_add(&items, "no request was completed");
 	add_apart(&items, driver, part);
-	items_end(&items);
 }
 
 /* Print each of several drivers. */
@@ -613,27 +595,23 @@ void report_spread_add(struct report_spread *spread, const struct run_fleet_memb
 
 void report_spread_items(struct items *items, const struct report_spread *spread)
 {
-	char text[SHORT_TEXT];
-
 	items_add(items, "%zu member%s", spread->members, spread->members == 1 ? "" : "s");
-	items_add(items, "began within %s", page_time((double)spread->skew_ns, text));
-	items_add(items, "clocks compared to within %s", page_time((double)spread->doubt_ns, text));
+	items_time(items, "began within", (double)spread->skew_ns);
+	items_time(items, "clocks compared to within", (double)spread->doubt_ns);
 }
 
 static void report_fleet(const struct page *page, const struct run_driver *driver)
 {
 	struct report_spread spread = {0};
-	struct items items;
+	autoitems struct items items = items_begin(page, "fleet", label_columns(driver));
 
 	if (!driver->member_count)
 		return;
 	report_spread_add(&spread, driver->members, driver->member_count);
-	items = items_begin(page, "fleet", label_columns(driver));
 	report_spread_items(&items, &spread);
 	for (size_t i = 0; i < driver->member_count; i++)
 		if (driver->members[i].limited)
 			items_add(&items, "%s did not keep up", driver->members[i].host);
-	items_end(&items);
 }
 
 void report_driver_rows(const struct page *page, const struct run *run)
@@ -681,18 +659,16 @@ void report_driver(const struct page *page, const struct run *run)
 void report_beyond(const struct page *page, const struct run_driver *driver)
 {
 	const struct histogram *h = run_driver_latency(driver);
-	struct items items;
+	autoitems struct items items = items_begin(page, "", label_columns(driver));
 	char text[SHORT_TEXT];
 
 	if (!h->count || page->tight == TIGHT_MOST)
 		return;
-	items = items_begin(page, "", label_columns(driver));
-	items_add(&items, "p90 %s", page_time((double)histogram_quantile(h, 0.9), text));
-	items_add(&items, "p99.9 %s", page_time((double)histogram_quantile(h, 0.999), text));
-	items_add(&items, "max %s", page_time((double)h->max, text));
+	items_time(&items, "p90", (double)histogram_quantile(h, 0.9));
+	items_time(&items, "p99.9", (double)histogram_quantile(h, 0.999));
+	items_time(&items, "max", (double)h->max);
 	if (driver->new_connections && driver->connect.count)
 		items_add(&items, "connecting %s (p50)",
 			  page_time((double)histogram_quantile(&driver->connect, 0.5), text));
 	items_add(&items, "in %s", page_bytes(driver->bytes_in, text));
-	items_end(&items);
 }

@@ -18,11 +18,8 @@ static void print_text(const struct page *page, const char *label, const char *t
 
 static void print_owners(const struct page *page, const struct run_finding *finding)
 {
-	struct items items;
+	autoitems struct items items = items_begin(page, "  who", INDENT);
 
-	if (!finding->owner_count)
-		return;
-	items = items_begin(page, "  who", INDENT);
 	for (size_t i = 0; i < finding->owner_count; i++) {
 		const struct run_owner *owner = &finding->owners[i];
 		char sockets[48] = "", count[SHORT_TEXT];
@@ -35,19 +32,14 @@ static void print_owners(const struct page *page, const struct run_finding *find
 			  owner->unit[0] ? ", in " : "", owner->unit, sockets,
 			  owner->did[0] ? ": " : "", owner->did);
 	}
-	items_end(&items);
 }
 
 static void print_evidence(const struct page *page, const struct run_finding *finding)
 {
-	struct items items;
+	autoitems struct items items = items_begin(page, "  evidence", INDENT);
 
-	if (!finding->evidence || !*finding->evidence)
-		return;
-	items = items_begin(page, "  evidence", INDENT);
-	for (char **text = finding->evidence; *text; text++)
+	for (char **text = finding->evidence; text && *text; text++)
 		items_add(&items, "%s", *text);
-	items_end(&items);
 }
 
 /* Errors of the driver that an exhausted resource on the server's host causes. */

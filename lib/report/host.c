@@ -42,14 +42,13 @@ static void print_ports(const struct page *page, const struct run_service *servi
 {
 	const struct run_ports *ports = &service->ports;
 	char used[SHORT_TEXT], capacity[SHORT_TEXT];
-	struct items items = items_begin(page, "host ports", LABEL_COLUMNS);
+	autoitems struct items items = items_begin(page, "host ports", LABEL_COLUMNS);
 
 	items_add(&items, "%s of %s towards %s", page_count(ports->used.value, used),
 		  page_count(ports->capacity.value, capacity),
 		  *ports->towards ? ports->towards : "one destination");
 	if (service->host)
 		items_add(&items, "host %s", service->host);
-	items_end(&items);
 }
 
 void report_host_ports(const struct page *page, const struct run *run)

@@ -454,7 +454,7 @@ static void print_row(const struct page *page, const struct hosts *hosts,
 
 static void print_total(const struct page *page, const struct hosts *hosts)
 {
-	struct items items;
+	autoitems struct items items = items_begin(page, "", 0);
 	uint64_t exchanges = 0, lost = 0;
 	char text[SHORT_TEXT];
 
@@ -466,13 +466,10 @@ static void print_total(const struct page *page, const struct hosts *hosts)
 	page_left(page, name_columns(hosts), "%s", text);
 	page_right(page, COUNT_COLUMNS, "%s", page_count(exchanges, text));
 	page_left(page, GAP, "%s", "");
-	items = items_begin(page, "", 0);
 	items.column = name_columns(hosts) + COUNT_COLUMNS + GAP;
-	items_add(&items, "lost %s", page_count(lost, text));
+	items_count(&items, "lost", lost);
 	if (hosts->run->driver && hosts->run->driver->requests != exchanges)
-		items_add(&items, "the driver completed %s",
-			  page_count(hosts->run->driver->requests, text));
-	items_end(&items);
+		items_count(&items, "the driver completed", hosts->run->driver->requests);
 }
 
 void report_hosts(const struct page *page, const struct run *run, size_t most)

@@ -20,12 +20,9 @@ static void add_resets(struct items *items, const char *by, const uint64_t *rese
 void report_pipelines(const struct page *page, const struct run_service *service)
 {
 	uint64_t followed = service->pipelined.value, given_up = service->pipelines_given_up.value;
+	autoitems struct items items = items_begin(page, "pipelined", LABEL_COLUMNS);
 	char text[SHORT_TEXT];
-	struct items items;
 
-	if (!followed && !given_up)
-		return;
-	items = items_begin(page, "pipelined", LABEL_COLUMNS);
 	if (followed)
 		items_add(&items, "on %s connections, each request an exchange",
 			  page_count(followed, text));
@@ -34,7 +31,6 @@ void report_pipelines(const struct page *page, const struct run_service *service
 			  "not looked for on %s connections, whose bytes were not seen or not "
 			  "understood",
 			  page_count(given_up, text));
-	items_end(&items);
 }
 
 /* Add how many streams a connection carried, and how many at once: the latter of those that go on, too. */
@@ -57,23 +53,11 @@ static void add_streams(struct items *items, const struct run_http2 *http2)
 void report_http2(const struct page *page, const struct run_service *service)
 {
 	const struct run_http2 *http2 = &service->http2;
-	const struct {
-		const char *name;
-		struct run_number number;
-	} counts[] = {
-		{"refused", http2->refused},
-		{"lost", http2->lost},
-		{"GOAWAY", http2->goaways},
-		{"connections given up", http2->given_up},
-		{"begun before the observation", http2->earlier},
-		{"perhaps of gRPC", http2->perhaps_grpc},
-	};
+	autoitems struct items items = items_begin(page, "HTTP/2", LABEL_COLUMNS);
 	char text[SHORT_TEXT], connections[SHORT_TEXT];
-	struct items items;
 
 	if (!http2->streams.value && !http2->older.value)
 		return;
-	items = items_begin(page, "HTTP/2", LABEL_COLUMNS);
 	items_add(&items, "%s streams on %s connections", page_count(http2->streams.value, text),
 		  page_count(http2->connections.value, connections));
 	if (http2->connections.value)
@@ -89,11 +73,12 @@ void report_http2(const struct page *page, const struct run_service *service)
 		items_add(&items, "%s of %s older connections picked up",
 			  page_count(http2->picked_up.value, text),
 			  page_count(http2->older.value, connections));
-	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
-		if (counts[i].number.value)
-			items_add(&items, "%s %s", counts[i].name,
-				  page_count(counts[i].number.value, text));
-	items_end(&items);
+	items_some(&items, "refused", http2->refused.value);
+	items_some(&items, "lost", http2->lost.value);
+	items_some(&items, "GOAWAY", http2->goaways.value);
+	items_some(&items, "connections given up", http2->given_up.value);
+	items_some(&items, "begun before the observation", http2->earlier.value);
+	items_some(&items, "perhaps of gRPC", http2->perhaps_grpc.value);
 }
 
 /* Maximum of statuses that are named, the most frequent first; the rest are others. */
@@ -158,47 +143,39 @@ static void add_statuses(struct items *items, const uint64_t *responses, unsigne
 
 void report_grpc_unsure(const struct page *page, const struct run_http2 *http2)
 {
+	autoitems struct items items = items_begin(page, "gRPC", LABEL_COLUMNS);
 	char text[SHORT_TEXT];
-	struct items items;
 
-	if (!http2->perhaps_grpc.value)
-		return;
-	items = items_begin(page, "gRPC", LABEL_COLUMNS);
-	items_add(&items,
-		  "statuses, kinds and messages of %s calls not known, if they are of gRPC: their "
-		  "connections are older than the observation",
-		  page_count(http2->perhaps_grpc.value, text));
-	items_end(&items);
+	if (http2->perhaps_grpc.value)
+		items_add(
+			&items,
+			"statuses, kinds and messages of %s calls not known, if they are of gRPC: "
+			"their connections are older than the observation",
+			page_count(http2->perhaps_grpc.value, text));
 }
 
 void report_grpc_statuses(const struct page *page, const struct run_grpc *grpc)
 {
-	struct items items;
+	autoitems struct items items = items_begin(page, "gRPC", LABEL_COLUMNS);
 
-	if (!grpc->count)
-		return;
-	items = items_begin(page, "gRPC", LABEL_COLUMNS);
 	add_statuses(&items, grpc->status, RUN_GRPC_STATUS_COUNT, name_of_grpc, grpc->count);
 	add_status(&items, "without a status", grpc->status[RUN_GRPC_MISSING], grpc->count);
 	add_status(&items, "not known", grpc->status[RUN_GRPC_NOT_KNOWN], grpc->count);
-	items_end(&items);
 }
 
 /* Print the kinds of the calls that are over, and the messages of all. */
 void report_grpc_calls(const struct page *page, const struct run_grpc *grpc)
 {
+	autoitems struct items items = items_begin(page, "gRPC calls", LABEL_COLUMNS);
 	char text[SHORT_TEXT];
-	struct items items;
 
 	if (!grpc->count)
 		return;
-	items = items_begin(page, "gRPC calls", LABEL_COLUMNS);
 	for (unsigned int i = 0; i < RUN_GRPC_KIND_COUNT; i++)
 		add_status(&items, page_words(run_grpc_kind_names[i], text), grpc->kinds[i],
 			   grpc->count);
-	items_add(&items, "messages in %s", page_count(grpc->messages_in, text));
-	items_add(&items, "messages out %s", page_count(grpc->messages_out, text));
-	items_end(&items);
+	items_count(&items, "messages in", grpc->messages_in);
+	items_count(&items, "messages out", grpc->messages_out);
 }
 
 static void report_websocket(const struct page *page, const struct run_websocket *websocket)
@@ -344,12 +321,8 @@ void report_outcome_line(const struct page *page, const struct run_service *serv
 
 void report_http_statuses(const struct page *page, const struct run_responses *responses)
 {
-	struct items items;
+	autoitems struct items items = items_begin(page, "statuses", LABEL_COLUMNS);
 
-	if (!responses->count)
-		return;
-	items = items_begin(page, "statuses", LABEL_COLUMNS);
 	add_statuses(&items, responses->statuses, RUN_STATUS_COUNT, name_of_http, responses->count);
 	add_status(&items, "not known", responses->status[0], responses->count);
-	items_end(&items);
 }

@@ -419,19 +419,7 @@ static void print_slowest(const struct page *page, const struct run *run)
 /* Print the counts above 0. */
 static void print_counts(const struct page *page, const struct run_joined *joined)
 {
-	const struct {
-		const char *name;
-		uint64_t count;
-	} counts[] = {
-		{"early", joined->early},
-		{"driver only", joined->driver_only},
-		{"observer only", joined->observer_only},
-		{"other clients", joined->other_clients},
-		{"port used again", joined->repeated},
-		{"ambiguous", joined->ambiguous},
-		{"implausible", joined->implausible},
-	};
-	struct items items = items_begin(page, "joined", LABEL_COLUMNS);
+	autoitems struct items items = items_begin(page, "joined", LABEL_COLUMNS);
 	char text[SHORT_TEXT];
 
 	items_add(&items, "%s exchange%s", page_count(joined->joined, text),
@@ -441,11 +429,13 @@ static void print_counts(const struct page *page, const struct run_joined *joine
 			  page_count(RUN_SAMPLE_ALL / joined->threshold, text));
 	else
 		items_add(&items, "every one sampled");
-	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
-		if (counts[i].count)
-			items_add(&items, "%s %s", counts[i].name,
-				  page_count(counts[i].count, text));
-	items_end(&items);
+	items_some(&items, "early", joined->early);
+	items_some(&items, "driver only", joined->driver_only);
+	items_some(&items, "observer only", joined->observer_only);
+	items_some(&items, "other clients", joined->other_clients);
+	items_some(&items, "port used again", joined->repeated);
+	items_some(&items, "ambiguous", joined->ambiguous);
+	items_some(&items, "implausible", joined->implausible);
 }
 
 void report_joined(const struct page *page, const struct run *run)

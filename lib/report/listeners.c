@@ -28,7 +28,7 @@ static int compare_fullness(const void *a, const void *b)
 static void print_listener(const struct page *page, const struct run_listener *listener,
 			   const char *label)
 {
-	struct items items = items_begin(page, label, LABEL_COLUMNS);
+	autoitems struct items items = items_begin(page, label, LABEL_COLUMNS);
 
 	if (listener->pid.known)
 		items_add(&items, "%.*s %ju", (int)sizeof(listener->comm), listener->comm,
@@ -44,7 +44,6 @@ static void print_listener(const struct page *page, const struct run_listener *l
 		items_add(&items, "max %ju", (uintmax_t)listener->depth_max.value);
 	if (listener->overflows.known && listener->overflows.value)
 		items_add(&items, "overflows %ju", (uintmax_t)listener->overflows.value);
-	items_end(&items);
 }
 
 void report_listeners(const struct page *page, const struct run_service *service)

@@ -222,19 +222,16 @@ static void print_sum(const struct page *page, const struct run *run,
 {
 	const struct run_service none = {0};
 	uint64_t of_all = report_lost(run, &none), lost = of_all, not_timed = 0;
-	struct items items = items_begin(page, "", 0);
-	char text[SHORT_TEXT];
+	autoitems struct items items = items_begin(page, "", 0);
 
 	for (size_t i = 0; i < count; i++) {
 		lost += report_lost(run, services[i]) - of_all;
 		not_timed += report_not_timed(services[i]);
 	}
-	items_add(&items, "lost %s", page_count(lost, text));
-	if (not_timed)
-		items_add(&items, "not timed %s", page_count(not_timed, text));
+	items_count(&items, "lost", lost);
+	items_some(&items, "not timed", not_timed);
 	if (!page->verbose)
 		items_add(&items, "-v or --port PORT shows the stages of each");
-	items_end(&items);
 }
 
 /* The sum of those without a row: "and 12 more: 45 exchanges". */

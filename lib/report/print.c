@@ -135,8 +135,7 @@ void page_counted(const struct page *page, const char *label, uint64_t count, co
 
 struct items items_begin(const struct page *page, const char *label, unsigned int indent)
 {
-	page_left(page, indent, "%s", label);
-	return (struct items){.page = page, .indent = indent, .column = indent};
+	return (struct items){.page = page, .label = label, .indent = indent, .column = indent};
 }
 
 /* Break the line if @columns do not fit, otherwise separate the item from the previous one. */
@@ -144,9 +143,9 @@ static void make_room(struct items *items, unsigned int columns)
 {
 	static const char separator[] = " \u00b7 ";
 
-	if (!items->started)
-		return;
-	if (items->column + text_columns(separator) + columns > items->page->width) {
+	if (!items->started) {
+		page_left(items->page, items->indent, "%s", items->label);
+	} else if (items->column + text_columns(separator) + columns > items->page->width) {
 		fputc('\n', items->page->file);
 		print_spaces(items->page, items->indent);
 		items->column = items->indent;
@@ -172,9 +171,31 @@ void items_add(struct items *items, const char *format, ...)
 	items->started = true;
 }
 
+void items_count(struct items *items, const char *what, uint64_t count)
+{
+	char text[SHORT_TEXT];
+
+	items_add(items, "%s %s", what, page_count(count, text));
+}
+
+void items_some(struct items *items, const char *what, uint64_t count)
+{
+	if (count)
+		items_count(items, what, count);
+}
+
+void items_time(struct items *items, const char *what, double ns)
+{
+	char text[SHORT_TEXT];
+
+	items_add(items, "%s %s", what, page_time(ns, text));
+}
+
 void items_end(struct items *items)
 {
-	fputc('\n', items->page->file);
+	if (items->started)
+		fputc('\n', items->page->file);
+	items->started = false;
 }
 
 const char *page_time(double ns, char buffer[static SHORT_TEXT])

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "sojourn/run.h"
+#include "sojourn/cleanup.h"
 
 /* Width of the label at the left of every line outside the tree. */
 #define LABEL_COLUMNS 13
@@ -59,15 +59,22 @@ __attribute__((format(printf, 4, 5))) void page_counted(const struct page *page,
 /* A line of items separated by " · ", continued at @indent on the next line. */
 struct items {
 	const struct page *page;
+	const char *label;
 	unsigned int indent;
 	unsigned int column;
 	bool started; /* the line has an item */
 };
 
-/* Begin the line with @label, padded to @indent. */
+/* The first item has @label before it, padded to @indent. */
 struct items items_begin(const struct page *page, const char *label, unsigned int indent);
 __attribute__((format(printf, 2, 3))) void items_add(struct items *items, const char *format, ...);
+/* Add "@what 1,234"; likewise unless it is 0; "@what 1.20 ms". */
+void items_count(struct items *items, const char *what, uint64_t count);
+void items_some(struct items *items, const char *what, uint64_t count);
+void items_time(struct items *items, const char *what, double ns);
+/* End the line, if it has an item. */
 void items_end(struct items *items);
+#define autoitems CLEANUP(items_end)
 
 /*
  * The form of each quantity. Measured durations and sizes have three significant digits ("124 µs",

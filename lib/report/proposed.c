@@ -31,7 +31,7 @@ void report_proposed(const struct page *page, const struct run_service *service)
 	const struct run_proposed *proposed = &service->proposed;
 	char text[SHORT_TEXT], paths[SHORT_TEXT];
 	uint64_t others = proposed->paths;
-	struct items items;
+	autoitems struct items items = items_begin(page, "", LABEL_COLUMNS);
 
 	if (!proposed->most)
 		return;
@@ -44,7 +44,6 @@ void report_proposed(const struct page *page, const struct run_service *service)
 		return;
 	}
 	print_options(page, proposed);
-	items = items_begin(page, "", LABEL_COLUMNS);
 	for (size_t i = 0; i < proposed->count; i++) {
 		others -= proposed->list[i].paths;
 		items_add(
@@ -57,5 +56,4 @@ void report_proposed(const struct page *page, const struct run_service *service)
 			  page_share(100 * (double)others / (double)proposed->paths, text));
 	items_add(&items, "of a sample of %s of %s requests", page_count(proposed->paths, paths),
 		  page_count(proposed->requests, text));
-	items_end(&items);
 }

@@ -148,22 +148,18 @@ static void print_more(const struct page *page, struct run_route *route)
 {
 	bool timed = page->verbose && route->service.count;
 	char text[SHORT_TEXT], name[SHORT_TEXT];
-	struct items items;
+	autoitems struct items items = items_begin(page, "", 2 * INDENT);
 
 	if (!timed && !route->status[0])
 		return;
-	items = items_begin(page, "", 2 * INDENT);
 	if (timed)
-		items_add(&items, "mean %s", page_time(mean_of(route), text));
+		items_time(&items, "mean", mean_of(route));
 	for (enum stage stage = STAGE_SOCKET_QUEUE; timed && stage <= STAGE_RESPOND; stage++)
 		items_add(&items, "%s %s", page_words(run_stage_names[stage], name),
 			  page_time(histogram_mean(run_route_stage(route, stage)), text));
 	if (timed)
-		items_add(&items, "longest service %s",
-			  page_time((double)route->service.max, text));
-	if (route->status[0])
-		items_add(&items, "status not known %s", page_count(route->status[0], text));
-	items_end(&items);
+		items_time(&items, "longest service", (double)route->service.max);
+	items_some(&items, "status not known", route->status[0]);
 }
 
 static void print_route(const struct table *table, struct run_route *route)
@@ -206,7 +202,7 @@ static const char *const command_reasons[RUN_ROUTELESS_COUNT] = {
 
 static void print_not_known(const struct page *page, const struct run_routes *routes)
 {
-	struct items items;
+	autoitems struct items items = items_begin(page, "", LABEL_COLUMNS);
 	uint64_t sum = 0;
 	char text[SHORT_TEXT];
 
@@ -214,14 +210,12 @@ static void print_not_known(const struct page *page, const struct run_routes *ro
 		sum += routes->not_known[i];
 	if (!sum)
 		return;
-	items = items_begin(page, "", LABEL_COLUMNS);
-	items_add(&items, "not known %s", page_count(sum, text));
+	items_count(&items, "not known", sum);
 	for (unsigned int i = 0; i < RUN_ROUTELESS_COUNT; i++)
 		if (routes->not_known[i])
 			items_add(&items, "%s: %s",
 				  routes->protocol ? command_reasons[i] : run_routeless_help[i],
 				  page_count(routes->not_known[i], text));
-	items_end(&items);
 }
 
 void report_routes(const struct page *page, const struct run_service *service, uint64_t span_ns)

@@ -5,7 +5,6 @@
 #include "means.h"
 #include "parts.h"
 
-#include "sojourn/clock.h"
 #include "sojourn/report.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/text.h"
@@ -29,10 +28,9 @@ void report_identity(const struct page *page, const struct run_service *service,
 {
 	const char *open = strchr(service->address, ':') ? "[" : "", *close = *open ? "]" : "";
 	char place[RUN_PLACE_NAME];
-	struct items items;
+	autoitems struct items items = items_begin(page, "", 0);
 
 	page_style(page, STYLE_BOLD);
-	items = items_begin(page, "", 0);
 	items_add(&items, "%s %s%s%s:%u", service->protocol, open, service->address, close,
 		  service->port);
 	page_style(page, STYLE_PLAIN);
@@ -43,7 +41,6 @@ void report_identity(const struct page *page, const struct run_service *service,
 	add_processes(&items, service);
 	if (remark)
 		items_add(&items, "%s", remark);
-	items_end(&items);
 }
 
 /* With fewer, the time from first to last says little: two requests a millisecond apart are no 2,000 per second. */
@@ -100,8 +97,6 @@ static void add_fds(struct items *items, const struct run_service *service)
 
 static void add_accept_queue(struct items *items, const struct run_accept_queue *queue)
 {
-	char text[SHORT_TEXT];
-
 	/* The maximum is one listener's, the limit is the sum of all: print no ratio. */
 	if (queue->depth_max.known && queue->listeners.known && queue->listeners.value > 1)
 		items_add(items, "accept queue max %ju, of %ju listeners",
@@ -112,8 +107,7 @@ static void add_accept_queue(struct items *items, const struct run_accept_queue 
 	else if (queue->depth_max.known)
 		items_add(items, "accept queue max %ju", (uintmax_t)queue->depth_max.value);
 	if (queue->overflows.known && queue->overflows.value)
-		items_add(items, "accept queue overflows %s",
-			  page_count(queue->overflows.value, text));
+		items_count(items, "accept queue overflows", queue->overflows.value);
 }
 
 /* A hung server shows here first. */
@@ -128,7 +122,7 @@ static void add_open(struct items *items, const struct run_open *open)
 		items_add(items, "open %s (oldest %s)", page_count(count, text),
 			  page_time((double)open->oldest_ns.value, age));
 	else
-		items_add(items, "open %s", page_count(count, text));
+		items_count(items, "open", count);
 }
 
 uint64_t report_not_timed(const struct run_service *service)
@@ -138,20 +132,17 @@ uint64_t report_not_timed(const struct run_service *service)
 
 void report_state(const struct page *page, const struct run *run, const struct run_service *service)
 {
-	struct items items = items_begin(page, "", 0);
-	char text[SHORT_TEXT];
+	autoitems struct items items = items_begin(page, "", 0);
 
 	add_throughput(&items, run, service, page->verbose);
 	add_open(&items, &service->open);
 	if (service->time_wait.known && has_connections(service))
-		items_add(&items, "TIME_WAIT %s", page_count(service->time_wait.value, text));
+		items_count(&items, "TIME_WAIT", service->time_wait.value);
 	add_fds(&items, service);
 	if (has_connections(service))
 		add_accept_queue(&items, &service->accept_queue);
-	items_add(&items, "lost %s", page_count(report_lost(run, service), text));
-	if (report_not_timed(service))
-		items_add(&items, "not timed %s", page_count(report_not_timed(service), text));
-	items_end(&items);
+	items_count(&items, "lost", report_lost(run, service));
+	items_some(&items, "not timed", report_not_timed(service));
 }
 
 struct column {
@@ -261,22 +252,12 @@ static void print_unasked(const struct page *page, const struct run_service *ser
 		{&service->stages[STAGE_ACK], "ack"},
 		{&service->cpu[0], "CPU or waiting"},
 	};
-	struct items items;
-	bool any = false;
+	autoitems struct items items = items_begin(page, unasked, sizeof(unasked) - 1);
 
-	if (!page->verbose)
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(stages); i++) {
-		if (!report_is_unasked(stages[i].stage))
-			continue;
-		if (!any)
-			items = items_begin(page, unasked, sizeof(unasked) - 1);
-		any = true;
-		items_add(&items, "%s (%s)", stages[i].name,
-			  stages[i].stage->reason + strlen(unasked));
-	}
-	if (any)
-		items_end(&items);
+	for (size_t i = 0; i < ARRAY_SIZE(stages) && page->verbose; i++)
+		if (report_is_unasked(stages[i].stage))
+			items_add(&items, "%s (%s)", stages[i].name,
+				  stages[i].stage->reason + strlen(unasked));
 }
 
 /* Print the parts of service below it, or one line why there are none. */
@@ -392,88 +373,76 @@ static void add_source(struct items *items, const char *what, const struct run_s
 /* The usual one is not worth a line. */
 static void add_quiet(struct items *items, const struct run_number *quiet_ns)
 {
-	char text[SHORT_TEXT];
-
 	if (quiet_ns->known && quiet_ns->value != REPORT_USUAL_QUIET_NS)
-		items_add(items, "responses end with a pause of %s",
-			  page_time((double)quiet_ns->value, text));
+		items_time(items, "responses end with a pause of", (double)quiet_ns->value);
 }
 
 static void report_connections(const struct page *page, const struct run_service *service)
 {
-	struct items items;
+	autoitems struct items items = items_begin(page, "connections", LABEL_COLUMNS);
 	char text[SHORT_TEXT], words[SHORT_TEXT];
 
 	if (!has_connections(service))
 		return;
-	items = items_begin(page, "connections", LABEL_COLUMNS);
-	items_add(&items, "accepted %s", page_count(service->accepted, text));
+	items_count(&items, "accepted", service->accepted);
 	add_source(&items, "accept source", &service->stages[STAGE_ACCEPT_QUEUE]);
 	add_quiet(&items, &service->quiet_ns);
 	if (service->connections.known)
-		items_add(&items, "open now %s", page_count(service->connections.value, text));
+		items_count(&items, "open now", service->connections.value);
 	for (unsigned int i = 0; i < RUN_CLOSE_COUNT; i++)
 		if (service->closes[i])
 			items_add(&items, "%s %s", page_words(run_close_names[i], words),
 				  page_count(service->closes[i], text));
-	if (service->retransmits)
-		items_add(&items, "retransmits %s", page_count(service->retransmits, text));
+	items_some(&items, "retransmits", service->retransmits);
 	if (service->srtt_ns.known && service->min_rtt_ns.known)
 		items_add(&items, "srtt %s (min %s)",
 			  page_time((double)service->srtt_ns.value, text),
 			  page_time((double)service->min_rtt_ns.value, words));
-	if (service->tls)
-		items_add(&items, "TLS %s", page_count(service->tls, text));
-	items_add(&items, "TIME_WAIT created %s", page_count(service->time_wait_created, text));
-	items_end(&items);
+	items_some(&items, "TLS", service->tls);
+	items_count(&items, "TIME_WAIT created", service->time_wait_created);
 }
 
 static void report_open(const struct page *page, const struct run_service *service)
 {
 	const struct run_open *open = &service->open;
 	char text[SHORT_TEXT], bytes[SHORT_TEXT];
-	struct items items;
+	autoitems struct items items = items_begin(page, "open now", LABEL_COLUMNS);
 
 	if (!open->read.known)
 		return;
-	items = items_begin(page, "open now", LABEL_COLUMNS);
-	items_add(&items, "read, not answered %s", page_count(open->read.value, text));
-	items_add(&items, "unread %s", page_count(open->unread.value, text));
-	if (open->unaccepted.value)
-		items_add(&items, "not accepted %s", page_count(open->unaccepted.value, text));
+	items_count(&items, "read, not answered", open->read.value);
+	items_count(&items, "unread", open->unread.value);
+	items_some(&items, "not accepted", open->unaccepted.value);
 	if (open->oldest_ns.value)
-		items_add(&items, "oldest %s", page_time((double)open->oldest_ns.value, text));
+		items_time(&items, "oldest", (double)open->oldest_ns.value);
 	if (open->unread_bytes.value)
 		items_add(&items, "unread bytes %s", page_bytes(open->unread_bytes.value, text));
 	if (open->closing_bytes.value)
 		items_add(&items, "closed, not yet sent %s in %s",
 			  page_bytes(open->closing_bytes.value, bytes),
 			  page_count(open->closing.value, text));
-	items_end(&items);
 }
 
 static void report_bytes(const struct page *page, const struct run_service *service)
 {
-	struct items items = items_begin(page, "bytes", LABEL_COLUMNS);
+	autoitems struct items items = items_begin(page, "bytes", LABEL_COLUMNS);
 	char text[SHORT_TEXT];
 
 	items_add(&items, "in %s", page_bytes(service->bytes_in, text));
 	items_add(&items, "out %s", page_bytes(service->bytes_out, text));
-	items_end(&items);
 }
 
 /* Print the line of a stage outside the breakdown, if it has values; @label precedes the numbers. */
 static void report_values(const struct page *page, const char *label, const struct histogram *h)
 {
-	struct items items;
+	autoitems struct items items = items_begin(page, label, LABEL_COLUMNS);
 	char text[SHORT_TEXT];
 
 	if (!h->count)
 		return;
-	items = items_begin(page, label, LABEL_COLUMNS);
 	items.column += text_columns(label) - LABEL_COLUMNS;
 	items_add(&items, "%s", page_count(h->count, text));
-	items_add(&items, "mean %s", page_time(histogram_mean(h), text));
+	items_time(&items, "mean", histogram_mean(h));
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
 		uint64_t value = histogram_quantile(h, columns[i].quantile);
 
@@ -481,7 +450,6 @@ static void report_values(const struct page *page, const char *label, const stru
 			items_add(&items, "%s %s", columns[i].label,
 				  page_time((double)value, text));
 	}
-	items_end(&items);
 }
 
 /* Print for how long clients kept responses waiting, and their answers to the server's PINGs. */
@@ -556,7 +524,7 @@ static void report_split(const struct page *page, const struct run_service *serv
 	double count = (double)parts[RUN_CPU_RUNNING].histogram.count, sum = 0;
 	uint64_t all = service->stages[STAGE_SERVICE].histogram.count;
 	char text[SHORT_TEXT];
-	struct items items;
+	autoitems struct items items = items_begin(page, "service", LABEL_COLUMNS);
 
 	if (!parts->measured || !all)
 		return;
@@ -569,14 +537,12 @@ static void report_split(const struct page *page, const struct run_service *serv
 	}
 	for (unsigned int i = 0; i < RUN_CPU_COUNT; i++)
 		sum += (double)parts[i].histogram.sum;
-	items = items_begin(page, "service", LABEL_COLUMNS);
-	items_add(&items, "mean %s", page_time(sum / count, text));
+	items_time(&items, "mean", sum / count);
 	for (unsigned int i = 0; i < RUN_CPU_COUNT; i++)
 		items_add(&items, "%s %s", run_cpu_names[i],
 			  page_time((double)parts[i].histogram.sum / count, text));
 	if (parts->histogram.count < all)
-		items_add(&items, "not divided %s", page_count(all - parts->histogram.count, text));
-	items_end(&items);
+		items_count(&items, "not divided", all - parts->histogram.count);
 }
 
 void report_beside(const struct page *page, const struct run_service *service)
@@ -593,28 +559,25 @@ static void report_followed(const struct page *page, const struct run_service *s
 	uint64_t ended = service->stages[STAGE_TRANSMIT_QUEUE].histogram.count +
 			 service->losses[RUN_LOSS_TRANSMIT_UNSEEN];
 	char text[SHORT_TEXT], all[SHORT_TEXT];
-	struct items items;
+	autoitems struct items items = items_begin(page, "transmit", LABEL_COLUMNS);
 
 	if (!service->stages[STAGE_TRANSMIT_QUEUE].measured)
 		return;
-	items = items_begin(page, "transmit", LABEL_COLUMNS);
 	items_add(&items, "followed %s of %s exchanges", page_count(followed, text),
 		  page_count(service->exchanges, all));
 	add_source(&items, "by", &service->stages[STAGE_TRANSMIT_QUEUE]);
 	if (ended < followed)
-		items_add(&items, "not yet over %s", page_count(followed - ended, text));
-	items_end(&items);
+		items_count(&items, "not yet over", followed - ended);
 }
 
 /* Print where the service's processes run. */
 static void report_where(const struct page *page, const struct run_service *service)
 {
 	const struct run_place *place = &service->place;
-	struct items items;
+	autoitems struct items items = items_begin(page, "runs in", LABEL_COLUMNS);
 
 	if (!place->cgroup[0])
 		return;
-	items = items_begin(page, "runs in", LABEL_COLUMNS);
 	if (place->container[0] && place->pod[0])
 		items_add(&items, "container %s", place->container);
 	if (place->container_id[0])
@@ -624,7 +587,6 @@ static void report_where(const struct page *page, const struct run_service *serv
 	if (place->cgroup[0])
 		items_add(&items, "cgroup %s", place->cgroup);
 	items_add(&items, "network namespace %u", service->netns);
-	items_end(&items);
 }
 
 void report_server_name(const struct run_service *service, char ret_name[static SHORT_TEXT])

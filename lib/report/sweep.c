@@ -203,7 +203,7 @@ static void print_targets(const struct page *page, const struct run_sweep_step *
 		items_add(&items, "%s/s", rate_of(target, step->duration_ns, text));
 		items_add(&items, "p50 %s", quantile(&target->latency, 0.5, text));
 		items_add(&items, "p99 %s", quantile(&target->latency, 0.99, text));
-		items_add(&items, "errors %s", page_count(target->errors, text));
+		items_count(&items, "errors", target->errors);
 		items_end(&items);
 	}
 }
@@ -292,7 +292,7 @@ const char *report_sweep_plateau(const struct run_sweep *sweep, char ret_text[st
 static void print_plateau(const struct page *page, const struct run_sweep *sweep)
 {
 	char text[SWEEP_REMARKS];
-	struct items items;
+	autoitems struct items items = items_begin(page, "plateau", LABEL);
 
 	page_style(page, STYLE_BOLD);
 	if (!sweep->plateau.known) {
@@ -301,13 +301,11 @@ static void print_plateau(const struct page *page, const struct run_sweep *sweep
 		page_style(page, STYLE_PLAIN);
 		return;
 	}
-	items = items_begin(page, "plateau", LABEL);
 	items_add(&items, "%s", report_sweep_plateau(sweep, text));
 	page_style(page, STYLE_PLAIN);
 	if (sweep->misfit_per_mille.known)
 		items_add(&items, "steps off the fit by %.1f %%",
 			  (double)sweep->misfit_per_mille.value / 10);
-	items_end(&items);
 }
 
 static void print_three_quarters(const struct page *page, const struct run_sweep *sweep)
@@ -322,12 +320,11 @@ static void print_three_quarters(const struct page *page, const struct run_sweep
 	items_add(&items, "%s/s due", page_count(step->load, text));
 	items_add(&items, "%s/s", report_sweep_rate(run_sweep_throughput(step), text));
 	if (step->latency.count)
-		items_add(&items, "mean %s", page_time(histogram_mean(&step->latency), text));
+		items_time(&items, "mean", histogram_mean(&step->latency));
 	items_add(&items, "p50 %s", quantile(&step->latency, 0.5, text));
 	items_add(&items, "p99 %s", quantile(&step->latency, 0.99, text));
 	items_add(&items, "p99.9 %s", quantile(&step->latency, 0.999, text));
-	if (step->errors)
-		items_add(&items, "errors %s", page_count(step->errors, text));
+	items_some(&items, "errors", step->errors);
 	if (*report_sweep_remarks(step, remarks))
 		items_add(&items, "%s", remarks);
 	items_end(&items);
@@ -370,15 +367,13 @@ static void add_target(struct items *items, const struct run_sweep *sweep)
 static void print_fleet(const struct page *page, const struct run_sweep *sweep)
 {
 	struct report_spread spread = {0};
-	struct items items;
+	autoitems struct items items = items_begin(page, "fleet", LABEL);
 
 	for (size_t i = 0; i < sweep->step_count; i++)
 		report_spread_add(&spread, sweep->steps[i].members, sweep->steps[i].member_count);
 	if (!spread.members)
 		return;
-	items = items_begin(page, "fleet", LABEL);
 	report_spread_items(&items, &spread);
-	items_end(&items);
 }
 
 void report_sweep(const struct page *page, const struct run *run)

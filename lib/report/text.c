@@ -42,8 +42,7 @@ void report_options_for(FILE *file, struct report_options *ret_options)
 
 static void print_document(const struct page *page, const struct run *run)
 {
-	struct items items = items_begin(page, "", 0);
-	char text[SHORT_TEXT];
+	autoitems struct items items = items_begin(page, "", 0);
 
 	if (run->tool)
 		items_add(&items, "%s", run->tool);
@@ -54,8 +53,7 @@ static void print_document(const struct page *page, const struct run *run)
 	if (run->started_at)
 		items_add(&items, "%s", run->started_at);
 	if (run->duration_ns)
-		items_add(&items, "over %s", page_time((double)run->duration_ns, text));
-	items_end(&items);
+		items_time(&items, "over", (double)run->duration_ns);
 }
 
 /* ---- the first lines ---- */
@@ -257,7 +255,7 @@ static void print_idle(const struct report *report)
 	const struct run *run = report->run;
 	size_t named = 0, count = 0, most = report->page.tight ? IDLE_NAMED_TIGHT : IDLE_NAMED;
 	char name[REPORT_NAME];
-	struct items items;
+	autoitems struct items items = items_begin(&report->page, "no exchanges ", LABEL_COLUMNS);
 
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < run->service_count; i++) {
@@ -267,10 +265,8 @@ static void print_idle(const struct report *report)
 			    is_compared(report, service) ||
 			    (service->process_count > 0) != (pass == 0))
 				continue;
-			if (!count++) {
+			if (!count++)
 				fputc('\n', report->page.file);
-				items = items_begin(&report->page, "no exchanges ", LABEL_COLUMNS);
-			}
 			if (named == most)
 				continue;
 			named++;
@@ -279,8 +275,6 @@ static void print_idle(const struct report *report)
 	}
 	if (count > named)
 		items_add(&items, "%zu more", count - named);
-	if (count)
-		items_end(&items);
 }
 
 /* Name the parts that were not looked for, or count them; the reasons follow with -v. */

@@ -4,7 +4,6 @@
  * and percentiles do not: those shown next to a stage are the stage's own.
  */
 #include <math.h>
-#include <string.h>
 
 #include "means.h"
 #include "parts.h"

@@ -6,7 +6,6 @@
 #include "means.h"
 #include "parts.h"
 #include "sojourn/clock.h"
-#include "sojourn/report.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/text.h"
 
