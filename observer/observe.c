@@ -23,7 +23,6 @@
 #include "loop.h"
 #include "model/budget.h"
 #include "model/model.h"
-#include "options/listen.h"
 #include "outputs.h"
 #include "process/notify.h"
 #include "kernel/plan.h"

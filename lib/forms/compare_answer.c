@@ -8,7 +8,6 @@
 #include "report/print.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/compare.h"
-#include "sojourn/report.h"
 
 #define WHOLE 99.5 /* from here on a rate has no decimals */
 

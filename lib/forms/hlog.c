@@ -8,7 +8,6 @@
  * compute our percentiles; the highest used one at the maximum.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>

@@ -2,13 +2,11 @@
 /* Rules about the driver's counts, and about a sweep. */
 #include "check_rules.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sojourn/clock.h"
-#include "sojourn/run_sum.h"
 #include "sojourn/sweep.h"
 
 static uint64_t sum_of(const uint64_t *counts, size_t count)

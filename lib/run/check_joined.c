@@ -2,7 +2,6 @@
 /* Rules about joined exchanges, and about both sides if they saw the same requests. */
 #include "check_rules.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

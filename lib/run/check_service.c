@@ -5,7 +5,6 @@
  */
 #include "check_rules.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

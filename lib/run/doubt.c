@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Judges whether the timed exchanges of UDP represent all, for `service`; see run_sum.h. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "sojourn/cleanup.h"

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "members.h"
 #include "sojourn/refuse.h"

@@ -6,7 +6,6 @@
 #include "merge.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "intervals.h"

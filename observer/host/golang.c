@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "elf.h"
-#include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 
 #define MAGIC_1_18 0xfffffff0U

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "host/golang.h"
-#include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "wire/clear.h"
 

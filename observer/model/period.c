@@ -2,7 +2,6 @@
 /* The state of a period of the model: its base, look and series; see period.h. */
 #include "period.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 void period_done(struct period *period, struct source_ring *ring)

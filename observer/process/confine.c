@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <pwd.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Resources of single sockets: accept and SYN queues, UDP buffers. */
-#include <string.h>
 
 #include "resource.h"
 #include "sojourn/address.h"

@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "sojourn/array.h"
 #include "sojourn/clock.h"

@@ -7,7 +7,6 @@
 #include "sojourn/run_sum.h"
 #include "sojourn/screen.h"
 #include "sojourn/units.h"
-#include "view.h"
 
 /* The stages' letters, for screens without colours. Upper case is the server's own work. */
 static const char *const letters[STAGE_RESIDENCE_END] = {

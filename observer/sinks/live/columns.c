@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "view.h"
-#include "sojourn/report.h"
 #include "sojourn/units.h"
 
 /* ---- text ---- */

@@ -11,7 +11,6 @@
 #include "sojourn/finding.h"
 #include "sojourn/machine.h"
 #include "sojourn/run_sum.h"
-#include "sojourn/series.h"
 #include "model/series.h"
 
 struct total {
