@@ -4,6 +4,7 @@
 
 #include <curses.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -177,63 +178,29 @@ static int key_below(struct sink_live *sink)
 	return 0;
 }
 
-static int key_up(struct sink_live *sink)
+/* Choose another row, @by rows further down; beyond the ends it is the first or the last. */
+static int key_move(struct sink_live *sink, int by)
 {
-	move_to(sink, (long)sink->view.selected - 1);
+	move_to(sink, (long)sink->view.selected + by);
 	return 0;
 }
 
-static int key_down(struct sink_live *sink)
+static int key_page(struct sink_live *sink, int by)
 {
-	move_to(sink, (long)sink->view.selected + 1);
-	return 0;
+	return key_move(sink, by * screen_rows() / 2);
 }
 
-static int key_page_up(struct sink_live *sink)
-{
-	move_to(sink, (long)sink->view.selected - screen_rows() / 2);
-	return 0;
-}
-
-static int key_page_down(struct sink_live *sink)
-{
-	move_to(sink, (long)sink->view.selected + screen_rows() / 2);
-	return 0;
-}
-
-static int key_home(struct sink_live *sink)
-{
-	move_to(sink, 0);
-	return 0;
-}
-
-static int key_end(struct sink_live *sink)
-{
-	move_to(sink, (long)sink->view.row_count);
-	return 0;
-}
-
-/* Sort by the next column that the screen has room for. Each try adds @step, and wraps around at the last column. */
-static int sort_by(struct sink_live *sink, size_t step)
+/* Sort by the next column to the right or left that the screen has room for, around the ends. */
+static int key_sort(struct sink_live *sink, int by)
 {
 	size_t sort = sink->view.sort;
 
 	do
-		sort = (sort + step) % live_column_count;
+		sort = (sort + live_column_count + (size_t)by) % live_column_count;
 	while (live_columns[sort].from_width > screen_columns());
 	sink->view.sort = sort;
 	sink->view.reversed = false;
 	return live_view_arrange(&sink->view);
-}
-
-static int key_left(struct sink_live *sink)
-{
-	return sort_by(sink, live_column_count - 1);
-}
-
-static int key_right(struct sink_live *sink)
-{
-	return sort_by(sink, 1);
 }
 
 static int key_reverse(struct sink_live *sink)
@@ -256,34 +223,22 @@ static int key_pause(struct sink_live *sink)
 
 /* ---- keys of a replay; without one they do nothing ---- */
 
-static int key_step(struct sink_live *sink)
+static int key_step(struct sink_live *sink, int by)
 {
 	sink->page.paused |= !!sink->page.player;
-	return sink->page.player ? step(sink, live_player_forward) : 0;
+	if (!sink->page.player)
+		return 0;
+	return step(sink, by > 0 ? live_player_forward : live_player_back);
 }
 
-static int key_step_back(struct sink_live *sink)
+static int key_speed(struct sink_live *sink, int by)
 {
-	sink->page.paused |= !!sink->page.player;
-	return sink->page.player ? step(sink, live_player_back) : 0;
-}
+	struct live_player *player = sink->page.player;
+	double speed = player ? player->speed * (by > 0 ? 2 : 0.5) : 0;
 
-static int change_speed(struct live_player *player, double factor)
-{
-	if (player && player->speed * factor >= LIVE_PLAYER_SLOWEST &&
-	    player->speed * factor <= LIVE_PLAYER_FASTEST)
-		player->speed *= factor;
+	if (speed >= LIVE_PLAYER_SLOWEST && speed <= LIVE_PLAYER_FASTEST)
+		player->speed = speed;
 	return 0;
-}
-
-static int key_faster(struct sink_live *sink)
-{
-	return change_speed(sink->page.player, 2);
-}
-
-static int key_slower(struct sink_live *sink)
-{
-	return change_speed(sink->page.player, 0.5);
 }
 
 static int key_filter(struct sink_live *sink)
@@ -331,17 +286,25 @@ static int key_redraw(struct sink_live *sink)
 static const struct {
 	int key;
 	int (*press)(struct sink_live *sink);
+	int (*go)(struct sink_live *sink, int by); /* in place of press() */
+	int by;
 } keys[] = {
-	{KEY_UP, key_up}, {'k', key_up}, {KEY_DOWN, key_down}, {'j', key_down},
-	{KEY_PPAGE, key_page_up}, {KEY_NPAGE, key_page_down},
-	{KEY_HOME, key_home}, {'g', key_home}, {KEY_END, key_end}, {'G', key_end},
-	{KEY_LEFT, key_left}, {'<', key_left}, {KEY_RIGHT, key_right}, {'>', key_right},
-	{'c', key_below}, {'r', key_reverse}, {'t', key_total}, {'p', key_pause}, {' ', key_pause},
-	{'.', key_step}, {',', key_step_back}, {'+', key_faster}, {'=', key_faster},
-	{'-', key_slower}, {'/', key_filter}, {'\r', key_detail}, {'\n', key_detail}, {KEY_ENTER, key_detail},
-	{KEY_ESC, key_back}, {KEY_BACKSPACE, key_back}, {KEY_BACK_ONE, key_back},
-	{'?', key_help}, {'h', key_help}, {KEY_F(1), key_help},
-	{'q', key_quit}, {'Q', key_quit}, {KEY_F(10), key_quit}, {KEY_CONTROL_L, key_redraw},
+	{KEY_UP, .go = key_move, .by = -1}, {'k', .go = key_move, .by = -1},
+	{KEY_DOWN, .go = key_move, .by = 1}, {'j', .go = key_move, .by = 1},
+	{KEY_PPAGE, .go = key_page, .by = -1}, {KEY_NPAGE, .go = key_page, .by = 1},
+	{KEY_HOME, .go = key_move, .by = INT_MIN}, {'g', .go = key_move, .by = INT_MIN},
+	{KEY_END, .go = key_move, .by = INT_MAX}, {'G', .go = key_move, .by = INT_MAX},
+	{KEY_LEFT, .go = key_sort, .by = -1}, {'<', .go = key_sort, .by = -1},
+	{KEY_RIGHT, .go = key_sort, .by = 1}, {'>', .go = key_sort, .by = 1},
+	{'.', .go = key_step, .by = 1}, {',', .go = key_step, .by = -1},
+	{'+', .go = key_speed, .by = 1}, {'=', .go = key_speed, .by = 1}, {'-', .go = key_speed, .by = -1},
+	{'c', .press = key_below}, {'r', .press = key_reverse}, {'t', .press = key_total},
+	{'p', .press = key_pause}, {' ', .press = key_pause}, {'/', .press = key_filter},
+	{'\r', .press = key_detail}, {'\n', .press = key_detail}, {KEY_ENTER, .press = key_detail},
+	{KEY_ESC, .press = key_back}, {KEY_BACKSPACE, .press = key_back}, {KEY_BACK_ONE, .press = key_back},
+	{'?', .press = key_help}, {'h', .press = key_help}, {KEY_F(1), .press = key_help},
+	{'q', .press = key_quit}, {'Q', .press = key_quit}, {KEY_F(10), .press = key_quit},
+	{KEY_CONTROL_L, .press = key_redraw},
 };
 /* clang-format on */
 
@@ -373,7 +336,7 @@ static int press(struct sink_live *sink, int key)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		if (keys[i].key == key)
-			return keys[i].press(sink);
+			return keys[i].go ? keys[i].go(sink, keys[i].by) : keys[i].press(sink);
 	}
 	return 0;
 }
