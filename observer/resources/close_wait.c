@@ -247,7 +247,6 @@ static bool stays(const struct resource_pair *pair, const struct resource_socket
 void resource_measure_close_wait(const struct resource_pair *pair, struct resource_list *list)
 {
 	const struct socket_list *sockets = &pair->after.close_wait;
-	const struct owner_table *owners = &pair->owners;
 	const struct base base = base_of(pair);
 	autofree struct group *groups = NULL;
 	size_t count = 0;
@@ -258,8 +257,8 @@ void resource_measure_close_wait(const struct resource_pair *pair, struct resour
 
 		if (!stays(pair, s))
 			continue;
-		group = group_of(list, process_owner(owners->owners, owners->count, s->inode),
-				 &pair->after, &groups, &count);
+		group = group_of(list, owners_pid(&pair->owners, s->inode), &pair->after, &groups,
+				 &count);
 		if (!group)
 			break;
 		note_socket(pair, s, &list->entries[group->resource], group);

@@ -217,40 +217,22 @@ static void forget_ended(int map, const struct events_reading *reading, size_t f
 	}
 }
 
-static int read_depths(int map, struct events_reading *reading)
+/* Read at most @most entries of @map, of @size bytes each: key and value, which follow each other. */
+static int read_entries(int map, size_t size, size_t key_size, size_t most, void *ret_entries,
+			size_t *ret_count)
 {
-	uint64_t key, *last = NULL;
-	struct event_depth entry;
-	uint32_t depth;
+	char *entries = calloc(most, size), *last = NULL;
 
-	reading->depths = calloc(EVENT_LISTENERS, sizeof(*reading->depths));
-	if (!reading->depths)
+	if (!entries)
 		return -ENOMEM;
-	while (reading->depth_count < EVENT_LISTENERS &&
-	       !bpf_map_get_next_key(map, last, &entry.cookie)) {
-		key = entry.cookie;
-		last = &key;
-		if (bpf_map_lookup_elem(map, &key, &depth))
-			continue;
-		entry.depth = depth;
-		reading->depths[reading->depth_count++] = entry;
-	}
-	return 0;
-}
+	*(void **)ret_entries = entries;
+	while (*ret_count < most) {
+		char *entry = entries + *ret_count * size;
 
-static int read_names(int map, struct events_reading *reading)
-{
-	uint32_t key, *last = NULL;
-	struct event_named entry;
-
-	reading->names = calloc(EVENT_NAMES, sizeof(*reading->names));
-	if (!reading->names)
-		return -ENOMEM;
-	while (reading->name_count < EVENT_NAMES && !bpf_map_get_next_key(map, last, &entry.pid)) {
-		key = entry.pid;
-		last = &key;
-		if (!bpf_map_lookup_elem(map, &key, &entry.name))
-			reading->names[reading->name_count++] = entry;
+		if (bpf_map_get_next_key(map, last, entry))
+			break;
+		last = entry;
+		*ret_count += !bpf_map_lookup_elem(map, entry, entry + key_size);
 	}
 	return 0;
 }
@@ -264,9 +246,13 @@ static int read_maps(const struct sojourn_events_bpf *bpf, struct events_reading
 	if (!r)
 		r = read_counts(actions, reading);
 	if (!r)
-		r = read_depths(bpf_map__fd(bpf->maps.event_depths), reading);
+		r = read_entries(bpf_map__fd(bpf->maps.event_depths), sizeof(*reading->depths),
+				 offsetof(struct event_depth, depth), EVENT_LISTENERS,
+				 &reading->depths, &reading->depth_count);
 	if (!r)
-		r = read_names(bpf_map__fd(bpf->maps.event_names), reading);
+		r = read_entries(bpf_map__fd(bpf->maps.event_names), sizeof(*reading->names),
+				 offsetof(struct event_named, name), EVENT_NAMES, &reading->names,
+				 &reading->name_count);
 	if (r < 0)
 		return r;
 	forget_ended(actions, reading, failures);

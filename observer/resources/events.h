@@ -24,7 +24,7 @@ struct event_named {
 
 struct event_depth {
 	uint64_t cookie;
-	uint64_t depth;
+	uint32_t depth;
 };
 
 /* All counts so far, by key; a sample is the difference of two. */

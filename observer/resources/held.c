@@ -176,7 +176,7 @@ static void note_socket(const struct standing *kind, const struct resource_pair 
 	bool orphan = kind->kind == RESOURCE_CLOSING_DATA;
 
 	resource->used++;
-	resource_own(resource, process_owner(pair->owners.owners, pair->owners.count, s->inode));
+	resource_own(resource, owners_pid(&pair->owners, s->inode));
 	tally->bytes += orphan ? s->send_queue : s->receive_queue;
 	tally->orphans += orphan && !s->inode;
 	tally->unaccepted += !orphan && !s->inode;
@@ -202,8 +202,7 @@ static void own_listeners(const struct resource_pair *pair, struct resource *res
 		address_format(l->family, l->source.bytes, l->source_port, address,
 			       sizeof(address));
 		if (!strcmp(address, resource->object))
-			resource_own(resource, process_owner(pair->owners.owners,
-							     pair->owners.count, l->inode));
+			resource_own(resource, owners_pid(&pair->owners, l->inode));
 	}
 	for (size_t i = 0; i < resource->owner_count; i++)
 		resource->owners[i].sockets = 0; /* the listeners' own sockets do not count */

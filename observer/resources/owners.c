@@ -31,6 +31,11 @@ const struct resource_socket *owners_match(const struct socket_list *list, uint6
 	return NULL;
 }
 
+uint32_t owners_pid(const struct owner_table *table, uint64_t inode)
+{
+	return process_owner(table->owners, table->count, inode);
+}
+
 static void want(struct search *search, uint64_t inode)
 {
 	struct owner_table *table = search->table;
@@ -148,7 +153,7 @@ static bool complete(const struct search *search)
 	for (size_t i = 0; i < table->socket_count; i++) {
 		const struct owned_socket *s = &table->sockets[i];
 
-		if (process_owner(table->owners, table->count, s->inode))
+		if (owners_pid(table, s->inode))
 			found[s->destination] = true;
 	}
 	for (size_t i = 0; i < OWNED_DESTINATIONS; i++) {

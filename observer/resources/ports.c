@@ -110,8 +110,7 @@ static void add_owners(struct resource *resource, const struct owner_table *tabl
 		const struct owned_socket *s = &table->sockets[i];
 
 		if (s->destination == index)
-			resource_own(resource,
-				     process_owner(table->owners, table->count, s->inode));
+			resource_own(resource, owners_pid(table, s->inode));
 	}
 	resource_name_owners(resource);
 }

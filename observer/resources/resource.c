@@ -55,14 +55,6 @@ void resource_fact(struct resource *resource, const char *name, double value, co
 			(struct resource_fact){name, value, unit, source, false};
 }
 
-void resource_fact_with_zero(struct resource *resource, const char *name, double value,
-			     const char *unit, const char *source)
-{
-	if (resource->fact_count < RESOURCE_FACTS)
-		resource->facts[resource->fact_count++] =
-			(struct resource_fact){name, value, unit, source, true};
-}
-
 void resource_own(struct resource *resource, uint32_t pid)
 {
 	size_t i = 0;

@@ -125,9 +125,6 @@ struct resource *resource_add(struct resource_list *list, enum resource_kind kin
 			      const struct resource_netns *netns);
 void resource_fact(struct resource *resource, const char *name, double value, const char *unit,
 		   const char *source);
-/* The same for a value that says something also if it is zero. */
-void resource_fact_with_zero(struct resource *resource, const char *name, double value,
-			     const char *unit, const char *source);
 /* Count one more socket of @pid's; the processes with most sockets come first. */
 void resource_own(struct resource *resource, uint32_t pid);
 /* Names and units of the owners. */

@@ -7,11 +7,6 @@
 #define LISTENER "listening socket, inet_diag"
 #define WITHOUT	 "listening socket, /proc/net/tcp"
 
-static uint32_t owner(const struct resource_pair *pair, uint64_t inode)
-{
-	return process_owner(pair->owners.owners, pair->owners.count, inode);
-}
-
 static void name_socket(struct resource *resource, const struct resource_socket *s)
 {
 	address_format(s->family, s->source.bytes, s->source_port, resource->object,
@@ -135,7 +130,8 @@ static void say_limit(const struct resource_pair *pair, const struct resource_so
 		name = "limit, as net.core.somaxconn caps it";
 	}
 	/* The test is ">": a backlog of N admits N + 1, and listen(fd, 0) one. */
-	resource_fact_with_zero(resource, name, s->send_queue, "connections", LISTENER);
+	resource_fact(resource, name, s->send_queue, "connections", LISTENER);
+	resource->facts[resource->fact_count - 1].zero_counts = true;
 	if (cap->known)
 		resource_fact(resource, "net.core.somaxconn", (double)cap->value, "connections",
 			      numbers_source(NUMBER_SOMAXCONN));
@@ -168,7 +164,7 @@ static void add_listener(const struct resource_pair *pair, const struct causes *
 	}
 	resource_fact(resource, "overflows of all listeners in the sample", causes->overflows,
 		      "connections", numbers_source(NUMBER_LISTEN_OVERFLOWS));
-	resource_own(resource, owner(pair, s->inode));
+	resource_own(resource, owners_pid(&pair->owners, s->inode));
 	resource_name_owners(resource);
 }
 
@@ -208,7 +204,7 @@ static void add_half_open(const struct resource_pair *pair, const struct causes 
 	resource_fact(resource, "found the queue full in the sample",
 		      counted(pair, NUMBER_SYN_DROPS), "requests",
 		      numbers_source(NUMBER_SYN_DROPS));
-	resource_own(resource, owner(pair, s->inode));
+	resource_own(resource, owners_pid(&pair->owners, s->inode));
 	resource_name_owners(resource);
 }
 
@@ -233,7 +229,7 @@ static void add_udp(const struct resource_pair *pair, const struct resource_sock
 	resource_fact(resource, "buffer errors of all sockets in the sample",
 		      counted(pair, NUMBER_UDP_BUFFER_ERRORS), "datagrams",
 		      numbers_source(NUMBER_UDP_BUFFER_ERRORS));
-	resource_own(resource, owner(pair, s->inode));
+	resource_own(resource, owners_pid(&pair->owners, s->inode));
 	resource_name_owners(resource);
 }
 
