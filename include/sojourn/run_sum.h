@@ -35,6 +35,15 @@ void run_stage_forget(struct run_stage *stage, char *reason);
  */
 void run_doubt(struct run *run);
 
+static inline uint64_t run_counts_sum(const uint64_t *counts, size_t count)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += counts[i];
+	return sum;
+}
+
 static inline void run_counts_add(uint64_t *counts, const uint64_t *others, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "parts.h"
+#include "sojourn/run_sum.h"
 #include "sojourn/text.h"
 
 /* Rows unless verbose, and on a page that must be short. */
@@ -203,11 +204,9 @@ static const char *const command_reasons[RUN_ROUTELESS_COUNT] = {
 static void print_not_known(const struct page *page, const struct run_routes *routes)
 {
 	autoitems struct items items = items_begin(page, "", LABEL_COLUMNS);
-	uint64_t sum = 0;
+	uint64_t sum = run_counts_sum(routes->not_known, RUN_ROUTELESS_COUNT);
 	char text[SHORT_TEXT];
 
-	for (unsigned int i = 0; i < RUN_ROUTELESS_COUNT; i++)
-		sum += routes->not_known[i];
 	if (!sum)
 		return;
 	items_count(&items, "not known", sum);

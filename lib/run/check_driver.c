@@ -7,16 +7,8 @@
 #include <string.h>
 
 #include "sojourn/clock.h"
+#include "sojourn/run_sum.h"
 #include "sojourn/sweep.h"
-
-static uint64_t sum_of(const uint64_t *counts, size_t count)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < count; i++)
-		sum += counts[i];
-	return sum;
-}
 
 /* ---- responses ---- */
 
@@ -29,22 +21,18 @@ struct counts {
 
 static void responses(struct checking *checking, const char *place, const struct counts *c)
 {
-	struct check_value requests = {"requests", c->requests};
-
-	check_same(checking, place, (struct check_value){"the sum of status", sum_of(c->status, 6)},
-		   requests);
-	check_same(checking, place, (struct check_value){"round_trip.count", c->round_trip->count},
-		   requests);
+	check_same(checking, place, "the sum of status", run_counts_sum(c->status, 6), "requests",
+		   c->requests);
+	check_same(checking, place, "round_trip.count", c->round_trip->count, "requests",
+		   c->requests);
 	if (c->response_time->count)
-		check_same(checking, place,
-			   (struct check_value){"response_time.count", c->response_time->count},
-			   requests);
-	check_at_most(checking, place, (struct check_value){"drained", c->drained}, requests);
-	check_at_most(checking, place,
-		      (struct check_value){"errors.status", c->errors[RUN_ERROR_STATUS]}, requests);
-	check_at_most(checking, place,
-		      (struct check_value){"errors.unexpected", c->errors[RUN_ERROR_UNEXPECTED]},
-		      requests);
+		check_same(checking, place, "response_time.count", c->response_time->count,
+			   "requests", c->requests);
+	check_at_most(checking, place, "drained", c->drained, "requests", c->requests);
+	check_at_most(checking, place, "errors.status", c->errors[RUN_ERROR_STATUS], "requests",
+		      c->requests);
+	check_at_most(checking, place, "errors.unexpected", c->errors[RUN_ERROR_UNEXPECTED],
+		      "requests", c->requests);
 }
 
 static struct counts counts_of_row(const struct run_row *row)
@@ -90,11 +78,11 @@ void check_responses(struct checking *checking)
 	responses(checking, "driver", &counts);
 	for (unsigned int by = 0; by < RUN_ROWS_COUNT; by++)
 		rows_respond(checking, &driver->rows[by], run_rows_names[by]);
-	check_same(checking, "driver", (struct check_value){"connect.count", driver->connect.count},
-		   (struct check_value){"connects", driver->connects});
+	check_same(checking, "driver", "connect.count", driver->connect.count, "connects",
+		   driver->connects);
 	if (driver->scheduled)
-		check_at_most(checking, "driver", (struct check_value){"unsent", driver->unsent},
-			      (struct check_value){"scheduled", driver->scheduled});
+		check_at_most(checking, "driver", "unsent", driver->unsent, "scheduled",
+			      driver->scheduled);
 }
 
 static void nest(struct checking *checking, const char *inner_name, const struct histogram *inner,
@@ -105,10 +93,8 @@ static void nest(struct checking *checking, const char *inner_name, const struct
 	if (!inner->count || inner->count != outer->count)
 		return;
 	snprintf(place, sizeof(place), "driver.%s and driver.%s", inner_name, outer_name);
-	check_at_most(checking, place, (struct check_value){"the first sum_ns", inner->sum},
-		      (struct check_value){"the second", outer->sum});
-	check_at_most(checking, place, (struct check_value){"the first max_ns", inner->max},
-		      (struct check_value){"the second", outer->max});
+	check_at_most(checking, place, "the first sum_ns", inner->sum, "the second", outer->sum);
+	check_at_most(checking, place, "the first max_ns", inner->max, "the second", outer->max);
 }
 
 void check_latencies(struct checking *checking)
@@ -128,12 +114,10 @@ void check_driver_length(struct checking *checking)
 
 	if (!driver || driver->drained || driver->part_count)
 		return;
-	check_at_most(checking, "driver",
-		      (struct check_value){"round_trip.max_ns", driver->round_trip.max},
-		      (struct check_value){"duration_ns", driver->duration_ns});
-	check_at_most(checking, "driver",
-		      (struct check_value){"response_time.max_ns", driver->response_time.max},
-		      (struct check_value){"duration_ns", driver->duration_ns});
+	check_at_most(checking, "driver", "round_trip.max_ns", driver->round_trip.max,
+		      "duration_ns", driver->duration_ns);
+	check_at_most(checking, "driver", "response_time.max_ns", driver->response_time.max,
+		      "duration_ns", driver->duration_ns);
 }
 
 /* ---- lists ---- */
@@ -157,24 +141,20 @@ void check_failures(struct checking *checking)
 		return;
 	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++) {
 		snprintf(name, sizeof(name), "errors.%s", run_error_names[i]);
-		check_same(checking, "driver",
-			   (struct check_value){"that in failures",
-						failures_of(driver, run_error_names[i])},
-			   (struct check_value){name, driver->errors[i]});
+		check_same(checking, "driver", "that in failures",
+			   failures_of(driver, run_error_names[i]), name, driver->errors[i]);
 	}
 	for (size_t i = 0; i < driver->failure_count; i++)
-		check_at_most(checking, driver->failures[i].kind,
-			      (struct check_value){"first_ns", driver->failures[i].first_ns},
-			      (struct check_value){"last_ns", driver->failures[i].last_ns});
+		check_at_most(checking, driver->failures[i].kind, "first_ns",
+			      driver->failures[i].first_ns, "last_ns", driver->failures[i].last_ns);
 }
 
 static void interval(struct checking *checking, const struct run_interval *part, uint64_t end_ns)
 {
-	check_same(checking, "driver.intervals", (struct check_value){"begin_ns", part->begin_ns},
-		   (struct check_value){"the end of the one before", end_ns});
-	check_same(checking, "driver.intervals",
-		   (struct check_value){"latency.count", part->latency.count},
-		   (struct check_value){"requests", part->requests});
+	check_same(checking, "driver.intervals", "begin_ns", part->begin_ns,
+		   "the end of the one before", end_ns);
+	check_same(checking, "driver.intervals", "latency.count", part->latency.count, "requests",
+		   part->requests);
 }
 
 /*
@@ -198,13 +178,14 @@ static uint64_t beyond(const struct run_driver *driver, uint64_t count)
 	       (uint64_t)fmin(passed, (double)count);
 }
 
-static void in_intervals(struct checking *checking, struct check_value sum, struct check_value all)
+static void in_intervals(struct checking *checking, const char *sum_name, uint64_t sum,
+			 const char *all_name, uint64_t all)
 {
-	uint64_t most = sum.value + beyond(checking->run->driver, all.value);
+	uint64_t most = sum + beyond(checking->run->driver, all);
 
-	check_at_most(checking, "driver.intervals", sum, all);
-	check_at_most(checking, "driver.intervals", all,
-		      (struct check_value){"that sum and what was under way", most});
+	check_at_most(checking, "driver.intervals", sum_name, sum, all_name, all);
+	check_at_most(checking, "driver.intervals", all_name, all,
+		      "that sum and what was under way", most);
 }
 
 /* Merged intervals need not end with the phase: each has the length of the drivers' longest. */
@@ -223,14 +204,13 @@ void check_intervals(struct checking *checking)
 		requests += part->requests;
 		connects += part->connects;
 	}
-	in_intervals(checking, (struct check_value){"the sum of requests", requests},
-		     (struct check_value){"driver.requests", driver->requests});
-	in_intervals(checking, (struct check_value){"the sum of connects", connects},
-		     (struct check_value){"driver.connects", driver->connects});
+	in_intervals(checking, "the sum of requests", requests, "driver.requests",
+		     driver->requests);
+	in_intervals(checking, "the sum of connects", connects, "driver.connects",
+		     driver->connects);
 	if (!driver->part_count)
-		check_same(checking, "driver.intervals",
-			   (struct check_value){"the end of the last", end_ns},
-			   (struct check_value){"driver.duration_ns", driver->duration_ns});
+		check_same(checking, "driver.intervals", "the end of the last", end_ns,
+			   "driver.duration_ns", driver->duration_ns);
 }
 
 /*
@@ -252,19 +232,16 @@ static void rows(struct checking *checking, const struct run_driver *driver, enu
 		errors += run_row_errors(&list->list[i]);
 	}
 	snprintf(place, sizeof(place), "driver.%s", run_rows_names[by]);
-	check_at_most(checking, place, (struct check_value){"the sum of requests", requests},
-		      (struct check_value){"driver.requests", driver->requests});
-	check_at_most(checking, place, (struct check_value){"driver.requests", driver->requests},
-		      (struct check_value){without ? "the sum of requests + driver.status.other"
-						   : "the sum of requests",
-					   requests + without});
-	check_at_most(checking, place, (struct check_value){"the sum of errors", errors},
-		      (struct check_value){"driver's", run_driver_errors(driver)});
+	check_at_most(checking, place, "the sum of requests", requests, "driver.requests",
+		      driver->requests);
+	check_at_most(checking, place, "driver.requests", driver->requests,
+		      without ? "the sum of requests + driver.status.other" : "the sum of requests",
+		      requests + without);
+	check_at_most(checking, place, "the sum of errors", errors, "driver's",
+		      run_driver_errors(driver));
 	if (requests == driver->requests)
-		check_same(
-			checking, place,
-			(struct check_value){"the sum of round_trip.sum_ns", sum_ns},
-			(struct check_value){"driver.round_trip.sum_ns", driver->round_trip.sum});
+		check_same(checking, place, "the sum of round_trip.sum_ns", sum_ns,
+			   "driver.round_trip.sum_ns", driver->round_trip.sum);
 }
 
 void check_rows(struct checking *checking)
@@ -286,14 +263,14 @@ void check_drivers_parts(struct checking *checking)
 		errors += driver->parts[i].errors;
 		latency += driver->parts[i].latency.count;
 	}
-	check_same(checking, "driver.parts", (struct check_value){"the sum of requests", requests},
-		   (struct check_value){"driver.requests", driver->requests});
-	check_same(checking, "driver.parts", (struct check_value){"the sum of drained", drained},
-		   (struct check_value){"driver.drained", driver->drained});
-	check_same(checking, "driver.parts", (struct check_value){"the sum of errors", errors},
-		   (struct check_value){"driver's", run_driver_errors(driver)});
-	check_same(checking, "driver.parts", (struct check_value){"the sum of latencies", latency},
-		   (struct check_value){"driver.requests", driver->requests});
+	check_same(checking, "driver.parts", "the sum of requests", requests, "driver.requests",
+		   driver->requests);
+	check_same(checking, "driver.parts", "the sum of drained", drained, "driver.drained",
+		   driver->drained);
+	check_same(checking, "driver.parts", "the sum of errors", errors, "driver's",
+		   run_driver_errors(driver));
+	check_same(checking, "driver.parts", "the sum of latencies", latency, "driver.requests",
+		   driver->requests);
 }
 
 /* A document of a fleet may be merged with others, whose requests are no member's. */
@@ -306,9 +283,8 @@ void check_members(struct checking *checking)
 		return;
 	for (size_t i = 0; i < driver->member_count; i++)
 		requests += driver->members[i].requests;
-	check_at_most(checking, "driver.members",
-		      (struct check_value){"the sum of requests", requests},
-		      (struct check_value){"driver.requests", driver->requests});
+	check_at_most(checking, "driver.members", "the sum of requests", requests,
+		      "driver.requests", driver->requests);
 }
 
 /* ---- sweep ---- */
@@ -317,26 +293,23 @@ static void step(struct checking *checking, const char *place, const struct run_
 {
 	uint64_t requests = 0;
 
-	check_same(checking, place, (struct check_value){"latency.count", step->latency.count},
-		   (struct check_value){"requests", step->requests});
-	check_at_most(checking, place, (struct check_value){"drained", step->drained},
-		      (struct check_value){"requests", step->requests});
+	check_same(checking, place, "latency.count", step->latency.count, "requests",
+		   step->requests);
+	check_at_most(checking, place, "drained", step->drained, "requests", step->requests);
 	if (step->good.known)
-		check_at_most(checking, place, (struct check_value){"good", step->good.value},
-			      (struct check_value){"requests", step->requests});
+		check_at_most(checking, place, "good", step->good.value, "requests",
+			      step->requests);
 	for (size_t i = 0; i < step->target_count; i++)
 		requests += step->targets[i].requests;
 	if (step->target_count)
-		check_same(checking, place,
-			   (struct check_value){"the sum of targets' requests", requests},
-			   (struct check_value){"requests", step->requests});
+		check_same(checking, place, "the sum of targets' requests", requests, "requests",
+			   step->requests);
 	requests = 0;
 	for (size_t i = 0; i < step->member_count; i++)
 		requests += step->members[i].requests;
 	if (step->member_count)
-		check_same(checking, place,
-			   (struct check_value){"the sum of members' requests", requests},
-			   (struct check_value){"requests", step->requests});
+		check_same(checking, place, "the sum of members' requests", requests, "requests",
+			   step->requests);
 }
 
 void check_sweep(struct checking *checking)

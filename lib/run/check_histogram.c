@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "members.h"
+#include "sojourn/run_sum.h"
 
 static void visit_members(struct checking *checking, const char *place,
 			  const struct run_members *members, const void *structure);
@@ -111,12 +112,8 @@ void check_each_histogram(struct checking *checking, check_histogram_rule *rule)
 
 void check_buckets(struct checking *checking, const char *place, const struct histogram *h)
 {
-	uint64_t sum = 0;
-
-	for (unsigned int i = 0; i < BUCKET_COUNT; i++)
-		sum += h->buckets[i];
-	check_same(checking, place, (struct check_value){"the sum of its buckets", sum},
-		   (struct check_value){"count", h->count});
+	check_same(checking, place, "the sum of its buckets",
+		   run_counts_sum(h->buckets, BUCKET_COUNT), "count", h->count);
 }
 
 void check_means(struct checking *checking, const char *place, const struct histogram *h)
@@ -127,11 +124,9 @@ void check_means(struct checking *checking, const char *place, const struct hist
 		     (unsigned __int128)h->max * (h->count + checking->apart);
 
 	if (h->count && above)
-		check_at_most(checking, place, (struct check_value){"mean_ns", mean},
-			      (struct check_value){"max_ns", h->max});
+		check_at_most(checking, place, "mean_ns", mean, "max_ns", h->max);
 	else if (!h->count && !checking->apart)
-		check_same(checking, place, (struct check_value){"sum_ns", h->sum},
-			   (struct check_value){"the sum of no values", 0});
+		check_same(checking, place, "sum_ns", h->sum, "the sum of no values", 0);
 }
 
 static int highest(const struct histogram *h)

@@ -16,15 +16,11 @@ static void parts(struct checking *checking, const char *place, const struct run
 	for (unsigned int i = 0; i < STAGE_COUNT; i++)
 		if (i != STAGE_ACK && parts->stages[i].known)
 			server_ns += parts->stages[i].value;
-	check_same(checking, place,
-		   (struct check_value){"network_ns + stages", parts->network_ns + server_ns},
-		   (struct check_value){"round_trip_ns + overhang_ns",
-					parts->round_trip_ns + parts->overhang_ns});
-	check_at_most(checking, place,
-		      (struct check_value){"running_ns + runnable_ns + blocked_ns",
-					   parts->running_ns.value + parts->runnable_ns.value +
-						   parts->blocked_ns.value},
-		      (struct check_value){"stages.service", parts->stages[STAGE_SERVICE].value});
+	check_same(checking, place, "network_ns + stages", parts->network_ns + server_ns,
+		   "round_trip_ns + overhang_ns", parts->round_trip_ns + parts->overhang_ns);
+	check_at_most(checking, place, "running_ns + runnable_ns + blocked_ns",
+		      parts->running_ns.value + parts->runnable_ns.value + parts->blocked_ns.value,
+		      "stages.service", parts->stages[STAGE_SERVICE].value);
 }
 
 void check_joined_parts(struct checking *checking)
@@ -56,10 +52,8 @@ void check_joined_parts(struct checking *checking)
 static void same_histogram(struct checking *checking, const char *place, const struct histogram *h,
 			   uint64_t count, uint64_t sum_ns)
 {
-	check_same(checking, place, (struct check_value){"count", h->count},
-		   (struct check_value){"the number of joined exchanges", count});
-	check_same(checking, place, (struct check_value){"sum_ns", h->sum},
-		   (struct check_value){"that in joined.sum", sum_ns});
+	check_same(checking, place, "count", h->count, "the number of joined exchanges", count);
+	check_same(checking, place, "sum_ns", h->sum, "that in joined.sum", sum_ns);
 }
 
 void check_joined_sums(struct checking *checking)
@@ -84,20 +78,17 @@ void check_joined_sums(struct checking *checking)
 		same_histogram(checking, place, h,
 			       i < STAGE_RESIDENCE_END ? joined->joined : h->count,
 			       joined->sum.stages[i].value);
-		check_at_most(checking, place, (struct check_value){"count", h->count},
-			      (struct check_value){"joined.joined", joined->joined});
+		check_at_most(checking, place, "count", h->count, "joined.joined", joined->joined);
 	}
 	for (size_t i = 0; i < joined->step_count; i++)
 		in_steps += joined->steps[i].count;
-	check_at_most(checking, "joined.steps",
-		      (struct check_value){"the sum of their counts", in_steps},
-		      (struct check_value){"joined.joined", joined->joined});
+	check_at_most(checking, "joined.steps", "the sum of their counts", in_steps,
+		      "joined.joined", joined->joined);
 	for (size_t i = 0; i < joined->host_count; i++)
 		on_hosts += joined->hosts[i].count;
 	if (joined->host_count)
-		check_same(checking, "joined.hosts",
-			   (struct check_value){"the sum of their counts", on_hosts},
-			   (struct check_value){"joined.joined", joined->joined});
+		check_same(checking, "joined.hosts", "the sum of their counts", on_hosts,
+			   "joined.joined", joined->joined);
 }
 
 /* On loopback the client may have the response before the server's write returns (overhang). */
@@ -110,11 +101,9 @@ void check_joined_stages(struct checking *checking)
 		if (!joined->stages[i].measured)
 			continue;
 		snprintf(place, sizeof(place), "joined.stages.%s", run_stage_names[i]);
-		check_at_most(
-			checking, place,
-			(struct check_value){"max_ns", joined->stages[i].histogram.max},
-			(struct check_value){"joined.round_trip.max_ns + joined.sum.overhang_ns",
-					     joined->round_trip.max + joined->sum.overhang_ns});
+		check_at_most(checking, place, "max_ns", joined->stages[i].histogram.max,
+			      "joined.round_trip.max_ns + joined.sum.overhang_ns",
+			      joined->round_trip.max + joined->sum.overhang_ns);
 	}
 }
 
@@ -125,18 +114,16 @@ void check_joined_tail(struct checking *checking)
 	for (size_t i = 1; joined && i < joined->tail_count; i++) {
 		const struct run_tail *tail = &joined->tail[i], *before = tail - 1;
 
-		check_at_most(checking, "joined.tail",
-			      (struct check_value){"above_ns", before->above_ns},
-			      (struct check_value){"that of the next percentile", tail->above_ns});
-		check_at_most(checking, "joined.tail", (struct check_value){"count", tail->count},
-			      (struct check_value){"that of the percentile before", before->count});
+		check_at_most(checking, "joined.tail", "above_ns", before->above_ns,
+			      "that of the next percentile", tail->above_ns);
+		check_at_most(checking, "joined.tail", "count", tail->count,
+			      "that of the percentile before", before->count);
 	}
 	for (size_t i = 1; joined && i < joined->slowest_count; i++)
-		check_at_most(checking, "joined.slowest",
-			      (struct check_value){"what an exchange took",
-						   run_parts_total(&joined->slowest[i].parts)},
-			      (struct check_value){"what the one before took",
-						   run_parts_total(&joined->slowest[i - 1].parts)});
+		check_at_most(checking, "joined.slowest", "what an exchange took",
+			      run_parts_total(&joined->slowest[i].parts),
+			      "what the one before took",
+			      run_parts_total(&joined->slowest[i - 1].parts));
 }
 
 static uint64_t exchanges(const struct run *run)
@@ -157,16 +144,14 @@ void check_joined_counts(struct checking *checking)
 
 	if (!joined || !run->driver)
 		return;
-	check_at_most(checking, place, (struct check_value){"joined", joined->joined},
-		      (struct check_value){"driver.requests", run->driver->requests});
-	check_at_most(checking, place, (struct check_value){"joined", joined->joined},
-		      (struct check_value){"the services' exchanges", exchanges(run)});
-	check_at_most(checking, place, (struct check_value){"early", joined->early},
-		      (struct check_value){"joined", joined->joined});
-	check_at_most(checking, place, (struct check_value){"repeated", joined->repeated},
-		      (struct check_value){"joined", joined->joined});
-	check_at_most(checking, place, (struct check_value){"unknown_flow", joined->unknown_flow},
-		      (struct check_value){"driver_only", joined->driver_only});
+	check_at_most(checking, place, "joined", joined->joined, "driver.requests",
+		      run->driver->requests);
+	check_at_most(checking, place, "joined", joined->joined, "the services' exchanges",
+		      exchanges(run));
+	check_at_most(checking, place, "early", joined->early, "joined", joined->joined);
+	check_at_most(checking, place, "repeated", joined->repeated, "joined", joined->joined);
+	check_at_most(checking, place, "unknown_flow", joined->unknown_flow, "driver_only",
+		      joined->driver_only);
 }
 
 /* ---- both sides ---- */
@@ -215,11 +200,8 @@ static void same_sums(struct checking *checking, const struct run_service *servi
 
 	for (size_t i = 0; i < ARRAY_SIZE(exact); i++) {
 		snprintf(name, sizeof(name), "joined.sum.stages.%s", run_stage_names[exact[i]]);
-		check_same(checking, place,
-			   (struct check_value){name,
-						checking->run->joined->sum.stages[exact[i]].value},
-			   (struct check_value){"the service's sum",
-						service->stages[exact[i]].histogram.sum});
+		check_same(checking, place, name, checking->run->joined->sum.stages[exact[i]].value,
+			   "the service's sum", service->stages[exact[i]].histogram.sum);
 	}
 }
 
@@ -237,8 +219,8 @@ void check_both_sides(struct checking *checking)
 		same_sums(checking, service, place);
 	if (!same_bytes(checking->run, service))
 		return;
-	check_same(checking, place, (struct check_value){"bytes_in", service->bytes_in},
-		   (struct check_value){"driver.bytes_out", driver->bytes_out});
-	check_same(checking, place, (struct check_value){"bytes_out", service->bytes_out},
-		   (struct check_value){"driver.bytes_in", driver->bytes_in});
+	check_same(checking, place, "bytes_in", service->bytes_in, "driver.bytes_out",
+		   driver->bytes_out);
+	check_same(checking, place, "bytes_out", service->bytes_out, "driver.bytes_in",
+		   driver->bytes_in);
 }

@@ -32,13 +32,10 @@ void check_series_tiled(struct checking *checking, const struct run_service *ser
 	points = service->series->points;
 	count = service->series->count;
 	for (size_t i = 1; i < count; i++)
-		check_same(
-			checking, place,
-			(struct check_value){"the begin of a point", points[i].begin_ns},
-			(struct check_value){"the end of the one before", end_of(&points[i - 1])});
-	check_at_most(checking, place,
-		      (struct check_value){"the end of the series", end_of(&points[count - 1])},
-		      (struct check_value){"duration_ns", checking->run->duration_ns});
+		check_same(checking, place, "the begin of a point", points[i].begin_ns,
+			   "the end of the one before", end_of(&points[i - 1]));
+	check_at_most(checking, place, "the end of the series", end_of(&points[count - 1]),
+		      "duration_ns", checking->run->duration_ns);
 }
 
 /* A count of the service and of its points. */
@@ -79,8 +76,7 @@ static void same_sum(struct checking *checking, const char *place, const char *n
 	char sum_name[CHECK_PLACE];
 
 	snprintf(sum_name, sizeof(sum_name), "the sum of series.%s", name);
-	check_same(checking, place, (struct check_value){sum_name, sum_of(series, offset)},
-		   (struct check_value){"that of the period", total});
+	check_same(checking, place, sum_name, sum_of(series, offset), "that of the period", total);
 }
 
 /*
@@ -109,10 +105,8 @@ static void same_kinds(struct checking *checking, const struct run_service *serv
 			same_sum(checking, place, run_loss_names[i], series, offset,
 				 service->losses[i]);
 		else
-			check_at_most(
-				checking, place,
-				(struct check_value){run_loss_names[i], sum_of(series, offset)},
-				(struct check_value){"that of the period", service->losses[i]});
+			check_at_most(checking, place, run_loss_names[i], sum_of(series, offset),
+				      "that of the period", service->losses[i]);
 	}
 }
 
@@ -187,8 +181,7 @@ void check_series_percentiles(struct checking *checking, const struct run_servic
 				continue;
 			snprintf(name, sizeof(name), "%.80s, series.stages.%s[%zu]", place,
 				 run_stage_names[stage], i);
-			check_at_most(checking, name,
-				      (struct check_value){"p50_ns", point->stages[stage].p50_ns},
-				      (struct check_value){"p99_ns", point->stages[stage].p99_ns});
+			check_at_most(checking, name, "p50_ns", point->stages[stage].p50_ns,
+				      "p99_ns", point->stages[stage].p99_ns);
 		}
 }

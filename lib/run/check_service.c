@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "sojourn/cleanup.h"
-
 #include "sojourn/clock.h"
+#include "sojourn/run_sum.h"
 #include "sojourn/series.h"
 
 /* Maximum time of a reading, on a busy machine. */
@@ -30,10 +30,8 @@ static uint64_t within(uint64_t count, uint64_t length_ns, uint64_t duration_ns)
 
 static void add_moving(struct check_moving *moving, const struct run_point *point)
 {
-	uint64_t ends = 0;
+	uint64_t ends = run_counts_sum(point->closes, RUN_CLOSE_COUNT);
 
-	for (unsigned int i = 0; i < RUN_CLOSE_COUNT; i++)
-		ends += point->closes[i];
 	moving->exchanges += within(point->exchanges, READING_NS, point->duration_ns);
 	moving->connections += within(point->accepted + ends, READING_NS, point->duration_ns);
 }
@@ -53,20 +51,21 @@ struct check_moving check_moving(const struct run_service *service)
 
 /* check_same() and check_at_most() for counts read one by one. */
 static void nearly_same(struct checking *checking, uint64_t apart, const char *place,
-			struct check_value left, struct check_value right)
+			const char *left_name, uint64_t left, const char *right_name,
+			uint64_t right)
 {
-	uint64_t difference =
-		left.value > right.value ? left.value - right.value : right.value - left.value;
+	uint64_t difference = left > right ? left - right : right - left;
 
 	if (difference > apart)
-		check_same(checking, place, left, right);
+		check_same(checking, place, left_name, left, right_name, right);
 }
 
 static void nearly_at_most(struct checking *checking, uint64_t apart, const char *place,
-			   struct check_value left, struct check_value right)
+			   const char *left_name, uint64_t left, const char *right_name,
+			   uint64_t right)
 {
-	if (left.value > right.value && left.value - right.value > apart)
-		check_at_most(checking, place, left, right);
+	if (left > right && left - right > apart)
+		check_at_most(checking, place, left_name, left, right_name, right);
 }
 
 static uint64_t stage_count(const struct run_service *service, enum stage stage)
@@ -76,11 +75,7 @@ static uint64_t stage_count(const struct run_service *service, enum stage stage)
 
 static uint64_t ends(const struct run_service *service)
 {
-	uint64_t sum = 0;
-
-	for (unsigned int i = 0; i < RUN_CLOSE_COUNT; i++)
-		sum += service->closes[i];
-	return sum;
+	return run_counts_sum(service->closes, RUN_CLOSE_COUNT);
 }
 
 /* Count connections at the period's end; false: not known. */
@@ -111,15 +106,14 @@ void check_timed(struct checking *checking, const struct run_service *service, c
 {
 	uint64_t apart = check_moving(service).exchanges;
 	uint64_t known = stage_count(service, STAGE_SERVICE) + service->losses[RUN_LOSS_UNTIMED];
-	struct check_value left = {"stages.service.count + losses.untimed", known};
-	struct check_value right = {"exchanges", service->exchanges};
 
 	if (!service->stages[STAGE_SERVICE].measured)
 		return;
 	if (known < service->exchanges &&
 	    service->exchanges - known <= service->losses[RUN_LOSS_INCONSISTENT])
 		return;
-	nearly_same(checking, apart, place, left, right);
+	nearly_same(checking, apart, place, "stages.service.count + losses.untimed", known,
+		    "exchanges", service->exchanges);
 }
 
 /* For UDP, socket_queue counts all datagrams, answered or not. */
@@ -137,9 +131,8 @@ void check_stages_agree(struct checking *checking, const struct run_service *ser
 	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
 		snprintf(name, sizeof(name), "stages.%s.count", run_stage_names[same[i]]);
 		if (service->stages[same[i]].measured)
-			nearly_same(checking, apart, place,
-				    (struct check_value){name, stage_count(service, same[i])},
-				    (struct check_value){"stages.service.count", all});
+			nearly_same(checking, apart, place, name, stage_count(service, same[i]),
+				    "stages.service.count", all);
 	}
 }
 
@@ -154,19 +147,17 @@ void check_split(struct checking *checking, const struct run_service *service, c
 		return;
 	for (unsigned int i = 0; i < RUN_CPU_COUNT; i++) {
 		sum_ns += service->cpu[i].histogram.sum;
-		nearly_same(checking, apart, place,
-			    (struct check_value){run_cpu_names[i], service->cpu[i].histogram.count},
-			    (struct check_value){"cpu.running.count", running->count});
+		nearly_same(checking, apart, place, run_cpu_names[i],
+			    service->cpu[i].histogram.count, "cpu.running.count", running->count);
 	}
-	nearly_at_most(checking, apart, place,
-		       (struct check_value){"cpu.running.count", running->count},
-		       (struct check_value){"stages.service.count", whole->count});
+	nearly_at_most(checking, apart, place, "cpu.running.count", running->count,
+		       "stages.service.count", whole->count);
 	if (running->count == whole->count && !apart)
-		check_same(checking, place, (struct check_value){"the sum of the parts", sum_ns},
-			   (struct check_value){"stages.service.sum_ns", whole->sum});
+		check_same(checking, place, "the sum of the parts", sum_ns, "stages.service.sum_ns",
+			   whole->sum);
 	else if (!apart)
-		check_at_most(checking, place, (struct check_value){"the sum of the parts", sum_ns},
-			      (struct check_value){"stages.service.sum_ns", whole->sum});
+		check_at_most(checking, place, "the sum of the parts", sum_ns,
+			      "stages.service.sum_ns", whole->sum);
 }
 
 void check_parts_of_exchanges(struct checking *checking, const struct run_service *service,
@@ -186,20 +177,15 @@ void check_parts_of_exchanges(struct checking *checking, const struct run_servic
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		bool of_all = parts[i].whole == RUN_LOSS_COUNT;
 
-		nearly_at_most(
-			checking, apart, place,
-			(struct check_value){run_loss_names[parts[i].part],
-					     service->losses[parts[i].part]},
-			(struct check_value){of_all ? "exchanges" : run_loss_names[parts[i].whole],
-					     of_all ? service->exchanges
-						    : service->losses[parts[i].whole]});
+		nearly_at_most(checking, apart, place, run_loss_names[parts[i].part],
+			       service->losses[parts[i].part],
+			       of_all ? "exchanges" : run_loss_names[parts[i].whole],
+			       of_all ? service->exchanges : service->losses[parts[i].whole]);
 	}
-	nearly_at_most(checking, apart, place,
-		       (struct check_value){"accept_delayed", service->accept_delayed},
-		       (struct check_value){"exchanges", service->exchanges});
-	nearly_at_most(checking, apart, place,
-		       (struct check_value){"accept_delayed", service->accept_delayed},
-		       (struct check_value){"accept_delay_ns", service->accept_delay_ns});
+	nearly_at_most(checking, apart, place, "accept_delayed", service->accept_delayed,
+		       "exchanges", service->exchanges);
+	nearly_at_most(checking, apart, place, "accept_delayed", service->accept_delayed,
+		       "accept_delay_ns", service->accept_delay_ns);
 }
 
 /* Statuses add up to the responses, and no histogram of failed ones has more than their count. */
@@ -215,46 +201,36 @@ static void statuses(struct checking *checking, const struct run_service *servic
 		sums[(RUN_STATUS_LEAST + i) / 100] += responses->statuses[i];
 	for (unsigned int i = 0; i < RUN_STATUS_CLASSES; i++) {
 		snprintf(name, sizeof(name), "responses.status.%uxx", i);
-		check_same(checking, place, (struct check_value){"its responses.statuses", sums[i]},
-			   (struct check_value){name, responses->status[i]});
+		check_same(checking, place, "its responses.statuses", sums[i], name,
+			   responses->status[i]);
 		sum += responses->status[i];
 	}
-	check_same(checking, place, (struct check_value){"the sum of responses.status", sum},
-		   (struct check_value){"responses.count", responses->count});
-	nearly_at_most(checking, apart, place,
-		       (struct check_value){"responses.count", responses->count},
-		       (struct check_value){"exchanges", service->exchanges});
-	nearly_at_most(
-		checking, apart, place,
-		(struct check_value){"responses.service_4xx.count", responses->service_4xx.count},
-		(struct check_value){"responses.status.4xx", responses->status[4]});
-	nearly_at_most(
-		checking, apart, place,
-		(struct check_value){"responses.service_5xx.count", responses->service_5xx.count},
-		(struct check_value){"responses.status.5xx", responses->status[5]});
+	check_same(checking, place, "the sum of responses.status", sum, "responses.count",
+		   responses->count);
+	nearly_at_most(checking, apart, place, "responses.count", responses->count, "exchanges",
+		       service->exchanges);
+	nearly_at_most(checking, apart, place, "responses.service_4xx.count",
+		       responses->service_4xx.count, "responses.status.4xx", responses->status[4]);
+	nearly_at_most(checking, apart, place, "responses.service_5xx.count",
+		       responses->service_5xx.count, "responses.status.5xx", responses->status[5]);
 }
 
 /* Each stream that was reset has an error code. */
 static void resets(struct checking *checking, const struct run_service *service, const char *place)
 {
 	const struct run_http2 *http2 = &service->http2;
-	uint64_t client = 0, server = 0;
+	uint64_t client = run_counts_sum(http2->client_resets, RUN_RESET_COUNT);
+	uint64_t server = run_counts_sum(http2->server_resets, RUN_RESET_COUNT);
 
-	for (unsigned int i = 0; i < RUN_RESET_COUNT; i++) {
-		client += http2->client_resets[i];
-		server += http2->server_resets[i];
-	}
 	/* Documents before these counts have no codes. */
 	if (client)
 		nearly_same(checking, check_moving(service).exchanges, place,
-			    (struct check_value){"the sum of http2.client_resets", client},
-			    (struct check_value){"http2.reset_by_client",
-						 http2->reset_by_client.value});
+			    "the sum of http2.client_resets", client, "http2.reset_by_client",
+			    http2->reset_by_client.value);
 	if (server)
 		nearly_same(checking, check_moving(service).exchanges, place,
-			    (struct check_value){"the sum of http2.server_resets", server},
-			    (struct check_value){"http2.reset_by_server",
-						 http2->reset_by_server.value});
+			    "the sum of http2.server_resets", server, "http2.reset_by_server",
+			    http2->reset_by_server.value);
 }
 
 /* The same for gRPC, whose responses count when they end. */
@@ -262,24 +238,15 @@ static void statuses_of_grpc(struct checking *checking, const struct run_service
 			     const char *place)
 {
 	const struct run_grpc *grpc = &service->grpc;
-	uint64_t sum = 0, failed = 0, kinds = 0;
+	uint64_t failed = run_counts_sum(grpc->status + 1, RUN_GRPC_STATUS_COUNT - 1);
 
-	for (unsigned int i = 0; i < RUN_GRPC_KIND_COUNT; i++)
-		kinds += grpc->kinds[i];
-	for (unsigned int i = 0; i < RUN_GRPC_COUNT; i++) {
-		sum += grpc->status[i];
-		if (i && i < RUN_GRPC_STATUS_COUNT)
-			failed += grpc->status[i];
-	}
-	check_same(checking, place, (struct check_value){"the sum of grpc.status", sum},
-		   (struct check_value){"grpc.count", grpc->count});
-	nearly_same(checking, check_moving(service).exchanges, place,
-		    (struct check_value){"the sum of grpc.kinds", kinds},
-		    (struct check_value){"grpc.count", grpc->count});
-	nearly_at_most(
-		checking, check_moving(service).exchanges, place,
-		(struct check_value){"grpc.service_failed.count", grpc->service_failed.count},
-		(struct check_value){"the failed ones of grpc.status", failed});
+	check_same(checking, place, "the sum of grpc.status",
+		   run_counts_sum(grpc->status, RUN_GRPC_COUNT), "grpc.count", grpc->count);
+	nearly_same(checking, check_moving(service).exchanges, place, "the sum of grpc.kinds",
+		    run_counts_sum(grpc->kinds, RUN_GRPC_KIND_COUNT), "grpc.count", grpc->count);
+	nearly_at_most(checking, check_moving(service).exchanges, place,
+		       "grpc.service_failed.count", grpc->service_failed.count,
+		       "the failed ones of grpc.status", failed);
 }
 
 /* Each response has a route, or a reason why it has none; likewise each exchange a command. */
@@ -287,39 +254,28 @@ static void routes(struct checking *checking, const struct run_service *service,
 {
 	uint64_t apart = check_moving(service).exchanges, all = 0;
 	const struct run_routes *told = &service->routes;
-	const struct check_value responses =
-		told->protocol ? (struct check_value){"exchanges", service->exchanges}
-			       : (struct check_value){"responses.count", service->responses.count};
+	const char *name = told->protocol ? "exchanges" : "responses.count";
+	uint64_t responses = told->protocol ? service->exchanges : service->responses.count;
 
 	for (size_t i = 0; i < told->count; i++) {
 		const struct run_route *route = &told->list[i];
-		uint64_t sum = 0;
 
-		for (unsigned int k = 0; k < RUN_STATUS_CLASSES; k++)
-			sum += route->status[k];
 		if (told->protocol)
-			nearly_at_most(
-				checking, apart, place,
-				(struct check_value){"a command's errors", route->errors.value},
-				(struct check_value){"its count", route->count});
+			nearly_at_most(checking, apart, place, "a command's errors",
+				       route->errors.value, "its count", route->count);
 		else
-			check_same(checking, place,
-				   (struct check_value){"the sum of a route's status", sum},
-				   (struct check_value){"its count", route->count});
-		nearly_at_most(
-			checking, apart, place,
-			(struct check_value){"a route's service.count", route->service.count},
-			(struct check_value){"its count", route->count});
+			check_same(checking, place, "the sum of a route's status",
+				   run_counts_sum(route->status, RUN_STATUS_CLASSES), "its count",
+				   route->count);
+		nearly_at_most(checking, apart, place, "a route's service.count",
+			       route->service.count, "its count", route->count);
 		all += route->count;
 	}
-	for (unsigned int i = 0; i < RUN_ROUTELESS_COUNT; i++)
-		all += told->not_known[i];
+	all += run_counts_sum(told->not_known, RUN_ROUTELESS_COUNT);
 	if (!told->count)
 		return;
-	nearly_at_most(checking, apart, place, (struct check_value){"the sum of routes", all},
-		       responses);
-	nearly_at_most(checking, apart, place, responses,
-		       (struct check_value){"the sum of routes", all});
+	nearly_at_most(checking, apart, place, "the sum of routes", all, name, responses);
+	nearly_at_most(checking, apart, place, name, responses, "the sum of routes", all);
 }
 
 void check_statuses(struct checking *checking)
@@ -342,29 +298,22 @@ void check_connections(struct checking *checking, const struct run_service *serv
 	if (!is_tcp(service) || !open_connections(service, &open) ||
 	    !older_connections(service, &older))
 		return;
-	nearly_at_most(
-		checking, apart, place, (struct check_value){"accepted", service->accepted},
-		(struct check_value){"closes + connections + open.closing", ends(service) + open});
+	nearly_at_most(checking, apart, place, "accepted", service->accepted,
+		       "closes + connections + open.closing", ends(service) + open);
 	waited = stage_count(service, STAGE_ACCEPT_QUEUE) + service->losses[RUN_LOSS_ACCEPT_UNSEEN];
-	nearly_at_most(
-		checking, apart, place,
-		(struct check_value){"stages.accept_queue.count + losses.accept_unseen", waited},
-		(struct check_value){"accepted + older connections", service->accepted + older});
-	nearly_at_most(
-		checking, apart, place,
-		(struct check_value){"tls_handshake.count", service->tls_handshake.count},
-		(struct check_value){"accepted + older connections", service->accepted + older});
+	nearly_at_most(checking, apart, place, "stages.accept_queue.count + losses.accept_unseen",
+		       waited, "accepted + older connections", service->accepted + older);
+	nearly_at_most(checking, apart, place, "tls_handshake.count", service->tls_handshake.count,
+		       "accepted + older connections", service->accepted + older);
 }
 
 void check_time_wait(struct checking *checking, const struct run_service *service,
 		     const char *place)
 {
 	uint64_t apart = check_moving(service).connections;
-	nearly_at_most(checking, apart, place,
-		       (struct check_value){"time_wait_created + losses.time_wait_unsure",
-					    service->time_wait_created +
-						    service->losses[RUN_LOSS_TIME_WAIT_UNSURE]},
-		       (struct check_value){"the sum of closes", ends(service)});
+	nearly_at_most(checking, apart, place, "time_wait_created + losses.time_wait_unsure",
+		       service->time_wait_created + service->losses[RUN_LOSS_TIME_WAIT_UNSURE],
+		       "the sum of closes", ends(service));
 }
 
 /* A response followed before the period may end in it: one per older connection. */
@@ -378,17 +327,13 @@ void check_transmit(struct checking *checking, const struct run_service *service
 
 	if (!service->stages[STAGE_TRANSMIT_QUEUE].measured || !service->stages[STAGE_ACK].measured)
 		return;
-	nearly_same(
-		checking, apart, place,
-		(struct check_value){"stages.transmit_queue.count + losses.transmit_unseen", sent},
-		(struct check_value){"stages.ack.count + losses.ack_unseen", acked});
+	nearly_same(checking, apart, place, "stages.transmit_queue.count + losses.transmit_unseen",
+		    sent, "stages.ack.count + losses.ack_unseen", acked);
 	if (older_connections(service, &older))
-		nearly_at_most(
-			checking, apart, place,
-			(struct check_value){"stages.transmit_queue.count + losses.transmit_unseen",
-					     sent},
-			(struct check_value){"transmit_followed + older connections",
-					     service->transmit_followed + older});
+		nearly_at_most(checking, apart, place,
+			       "stages.transmit_queue.count + losses.transmit_unseen", sent,
+			       "transmit_followed + older connections",
+			       service->transmit_followed + older);
 }
 
 /* ---- state at the end ---- */
@@ -396,24 +341,18 @@ void check_transmit(struct checking *checking, const struct run_service *service
 void check_open(struct checking *checking, const struct run_service *service, const char *place)
 {
 	const struct run_open *open = &service->open;
-	uint64_t aged = 0;
 
 	if (!open->read.known || !open->unread.known)
 		return;
-	for (unsigned int i = 0; i < RUN_AGE_COUNT; i++)
-		aged += open->ages[i];
-	check_at_most(checking, place, (struct check_value){"the sum of open.ages", aged},
-		      (struct check_value){"open.read + open.unread",
-					   open->read.value + open->unread.value});
-	check_at_most(checking, place,
-		      (struct check_value){"open.unaccepted", open->unaccepted.value},
-		      (struct check_value){"open.unread", open->unread.value});
-	check_at_most(checking, place,
-		      (struct check_value){"open.oldest_unread_ns", open->oldest_unread_ns.value},
-		      (struct check_value){"open.oldest_ns", open->oldest_ns.value});
-	check_at_most(checking, place,
-		      (struct check_value){"open.waiting_ns", open->waiting_ns.value},
-		      (struct check_value){"open.oldest_ns", open->oldest_ns.value});
+	check_at_most(checking, place, "the sum of open.ages",
+		      run_counts_sum(open->ages, RUN_AGE_COUNT), "open.read + open.unread",
+		      open->read.value + open->unread.value);
+	check_at_most(checking, place, "open.unaccepted", open->unaccepted.value, "open.unread",
+		      open->unread.value);
+	check_at_most(checking, place, "open.oldest_unread_ns", open->oldest_unread_ns.value,
+		      "open.oldest_ns", open->oldest_ns.value);
+	check_at_most(checking, place, "open.waiting_ns", open->waiting_ns.value, "open.oldest_ns",
+		      open->oldest_ns.value);
 }
 
 /* ---- lengths ---- */
@@ -449,8 +388,8 @@ void check_long_values(struct checking *checking, const struct run_service *serv
 			continue;
 		snprintf(name, sizeof(name), "stages.%s: those longer than the period",
 			 run_stage_names[i]);
-		nearly_at_most(checking, apart, place, (struct check_value){name, count},
-			       (struct check_value){"connections older than the period", older});
+		nearly_at_most(checking, apart, place, name, count,
+			       "connections older than the period", older);
 	}
 }
 
@@ -476,18 +415,13 @@ void check_service_samples(struct checking *checking, const struct run_service *
 					     sample->stage_ns[STAGE_SERVICE];
 	}
 	/* If one thread reads while another writes, an exchange is inconsistent and not timed. */
-	check_at_most(checking, place,
-		      (struct check_value){"samples.inconsistent", samples->inconsistent},
-		      (struct check_value){"losses.inconsistent + losses.untimed",
-					   service->losses[RUN_LOSS_INCONSISTENT] +
-						   service->losses[RUN_LOSS_UNTIMED]});
-	check_same(checking, place,
-		   (struct check_value){"samples whose hash is not below the threshold", outside},
-		   (struct check_value){"the number that there should be", 0});
-	check_same(checking, place,
-		   (struct check_value){"samples that run longer than they are served", divided},
-		   (struct check_value){"the number that there should be", 0});
-	nearly_at_most(checking, apart, place,
-		       (struct check_value){"the number of samples", samples->count},
-		       (struct check_value){"exchanges", service->exchanges});
+	check_at_most(checking, place, "samples.inconsistent", samples->inconsistent,
+		      "losses.inconsistent + losses.untimed",
+		      service->losses[RUN_LOSS_INCONSISTENT] + service->losses[RUN_LOSS_UNTIMED]);
+	check_same(checking, place, "samples whose hash is not below the threshold", outside,
+		   "the number that there should be", 0);
+	check_same(checking, place, "samples that run longer than they are served", divided,
+		   "the number that there should be", 0);
+	nearly_at_most(checking, apart, place, "the number of samples", samples->count, "exchanges",
+		       service->exchanges);
 }

@@ -25,20 +25,20 @@ void check_say(struct checking *checking, const char *format, ...)
 		checking->error = -ENOMEM;
 }
 
-void check_at_most(struct checking *checking, const char *place, struct check_value left,
-		   struct check_value right)
+void check_at_most(struct checking *checking, const char *place, const char *left_name,
+		   uint64_t left, const char *right_name, uint64_t right)
 {
-	if (left.value > right.value)
+	if (left > right)
 		check_say(checking, "%s: %s is %" PRIu64 ", must be at most %s, which is %" PRIu64,
-			  place, left.name, left.value, right.name, right.value);
+			  place, left_name, left, right_name, right);
 }
 
-void check_same(struct checking *checking, const char *place, struct check_value left,
-		struct check_value right)
+void check_same(struct checking *checking, const char *place, const char *left_name, uint64_t left,
+		const char *right_name, uint64_t right)
 {
-	if (left.value != right.value)
+	if (left != right)
 		check_say(checking, "%s: %s is %" PRIu64 ", must be %s, which is %" PRIu64, place,
-			  left.name, left.value, right.name, right.value);
+			  left_name, left, right_name, right);
 }
 
 void check_place_of(const struct run_service *service, char ret_place[static CHECK_PLACE])

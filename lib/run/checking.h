@@ -27,17 +27,11 @@ struct checking {
 __attribute__((format(printf, 2, 3))) void check_say(struct checking *checking, const char *format,
 						     ...);
 
-/* One side of a comparison: its name and value. */
-struct check_value {
-	const char *name;
-	uint64_t value;
-};
-
 /* Report at @place if the left value is above the right one, or if they differ. */
-void check_at_most(struct checking *checking, const char *place, struct check_value left,
-		   struct check_value right);
-void check_same(struct checking *checking, const char *place, struct check_value left,
-		struct check_value right);
+void check_at_most(struct checking *checking, const char *place, const char *left_name,
+		   uint64_t left, const char *right_name, uint64_t right);
+void check_same(struct checking *checking, const char *place, const char *left_name, uint64_t left,
+		const char *right_name, uint64_t right);
 
 /* Write "tcp port 8080" or "tcp port 8080 of host server-2". */
 void check_place_of(const struct run_service *service, char ret_place[static CHECK_PLACE]);

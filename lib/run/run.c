@@ -404,23 +404,14 @@ void run_drop_idle(struct run *run)
 		run->services = left;
 }
 
-static uint64_t sum_errors(const uint64_t errors[RUN_ERROR_COUNT])
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < RUN_ERROR_COUNT; i++)
-		sum += errors[i];
-	return sum;
-}
-
 uint64_t run_row_errors(const struct run_row *row)
 {
-	return sum_errors(row->errors);
+	return run_counts_sum(row->errors, RUN_ERROR_COUNT);
 }
 
 uint64_t run_driver_errors(const struct run_driver *driver)
 {
-	return sum_errors(driver->errors);
+	return run_counts_sum(driver->errors, RUN_ERROR_COUNT);
 }
 
 const struct histogram *run_driver_latency(const struct run_driver *driver)

@@ -6,6 +6,7 @@
 
 #include "page.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/run_sum.h"
 #include "sojourn/screen.h"
 #include "sojourn/units.h"
 
@@ -55,11 +56,9 @@ static void draw_route(const struct run_route *route, double seconds, int y)
 /* The last line has the rest: routes without a row, and requests whose route is not known. */
 static void draw_rest(const struct run_routes *routes, size_t more, int y)
 {
-	uint64_t unknown = 0;
+	uint64_t unknown = run_counts_sum(routes->not_known, RUN_ROUTELESS_COUNT);
 	char text[32], count[32];
 
-	for (unsigned int i = 0; i < RUN_ROUTELESS_COUNT; i++)
-		unknown += routes->not_known[i];
 	snprintf(count, sizeof(count), "%zu %s more", more,
 		 routes->protocol ? "commands" : "routes");
 	if (more || unknown)
