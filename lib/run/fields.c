@@ -337,6 +337,20 @@ int merge_copy(char **field, const char *value)
 	return 0;
 }
 
+int merge_list(void *list, size_t *count, const void *others, size_t *other_count, size_t size)
+{
+	void **first = list;
+	char *all = reallocarray(*first, *count + *other_count, size);
+
+	if (!all)
+		return -ENOMEM;
+	memcpy(all + *count * size, others, *other_count * size);
+	*first = all;
+	*count += *other_count;
+	*other_count = 0;
+	return 0;
+}
+
 void merge_label(char **field, const char *other)
 {
 	if (text_same(*field, other))

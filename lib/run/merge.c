@@ -23,28 +23,15 @@ static bool has_observer(const struct run *run)
 	return run->cost || run->service_count;
 }
 
-/* Host, kernel and period of a document describe its services: take the observer's. */
+/* Host, kernel and period of a document describe its services: take all but the driver's part. */
 static void swap_observer(struct run *run, struct run *other)
 {
-	SWAP(run->host, other->host);
-	SWAP(run->kernel, other->kernel);
-	SWAP(run->started_at, other->started_at);
-	SWAP(run->duration_ns, other->duration_ns);
-	SWAP(run->services, other->services);
-	SWAP(run->service_count, other->service_count);
-	SWAP(run->services_dropped, other->services_dropped);
-	SWAP(run->connections_dropped, other->connections_dropped);
-	SWAP(run->listeners_idle, other->listeners_idle);
-	SWAP(run->reclaimed, other->reclaimed);
-	SWAP(run->namespaces, other->namespaces);
-	SWAP(run->connections_in, other->connections_in);
-	SWAP(run->cost, other->cost);
-	SWAP(run->findings, other->findings);
-	SWAP(run->finding_count, other->finding_count);
-	SWAP(run->not_seen, other->not_seen);
-	SWAP(run->resources, other->resources);
-	SWAP(run->resource_count, other->resource_count);
-	SWAP(run->looked_at, other->looked_at);
+	SWAP(*run, *other);
+	SWAP(run->tool, other->tool);
+	SWAP(run->command, other->command);
+	SWAP(run->driver, other->driver);
+	SWAP(run->joined, other->joined);
+	SWAP(run->sweep, other->sweep);
 }
 
 static bool has_word(const char *list, const char *word)
@@ -111,23 +98,14 @@ static int refuse_common(const struct run *run, const struct run_service *servic
 
 static int move_services(struct run *run, struct run *other, char **ret_error)
 {
-	struct run_service *services;
 	int err = 0;
 
 	for (size_t i = 0; i < other->service_count && !err; i++)
 		err = refuse_common(run, &other->services[i], ret_error);
 	if (err || !other->service_count)
 		return err;
-	services = reallocarray(run->services, run->service_count + other->service_count,
-				sizeof(*services));
-	if (!services)
-		return -ENOMEM;
-	run->services = services;
-	memcpy(services + run->service_count, other->services,
-	       other->service_count * sizeof(*services));
-	run->service_count += other->service_count;
-	other->service_count = 0;
-	return 0;
+	return merge_list(&run->services, &run->service_count, other->services,
+			  &other->service_count, sizeof(*run->services));
 }
 
 static int add_cost(struct run *run, struct run *other)

@@ -8,6 +8,9 @@
 /* Copy @value to *field unless *field is set or @value is NULL. -ENOMEM. */
 int merge_copy(char **field, const char *value);
 
+/* Move all @others, of @size bytes each, behind the elements of *@list. -ENOMEM. */
+int merge_list(void *list, size_t *count, const void *others, size_t *other_count, size_t size);
+
 /* Remove a label that differs from @other. */
 void merge_label(char **field, const char *other);
 

@@ -64,19 +64,14 @@ static int compare_parts(const void *a, const void *b)
 static int merge_parts(struct run_driver *driver, struct run_driver *other, char **ret_error)
 {
 	size_t count = driver->part_count + other->part_count;
-	struct run_part *parts;
 
 	if (count > MAX_PARTS)
 		return refuse(ret_error, "driver.parts: %zu drivers, must be at most %d", count,
 			      MAX_PARTS);
-	parts = reallocarray(driver->parts, count, sizeof(*parts));
-	if (!parts)
+	if (merge_list(&driver->parts, &driver->part_count, other->parts, &other->part_count,
+		       sizeof(*driver->parts)))
 		return -ENOMEM;
-	memcpy(parts + driver->part_count, other->parts, other->part_count * sizeof(*parts));
-	other->part_count = 0;
-	driver->parts = parts;
-	driver->part_count = count;
-	qsort(parts, count, sizeof(*parts), compare_parts);
+	qsort(driver->parts, count, sizeof(*driver->parts), compare_parts);
 	return 0;
 }
 
@@ -84,22 +79,14 @@ static int merge_parts(struct run_driver *driver, struct run_driver *other, char
 static int merge_fleet(struct run_driver *driver, struct run_driver *other, char **ret_error)
 {
 	size_t count = driver->member_count + other->member_count;
-	struct run_fleet_member *members;
 
 	if (!other->member_count)
 		return 0;
 	if (count > MAX_PARTS)
 		return refuse(ret_error, "driver.members: %zu drivers, must be at most %d", count,
 			      MAX_PARTS);
-	members = reallocarray(driver->members, count, sizeof(*members));
-	if (!members)
-		return -ENOMEM;
-	memcpy(members + driver->member_count, other->members,
-	       other->member_count * sizeof(*members));
-	other->member_count = 0;
-	driver->members = members;
-	driver->member_count = count;
-	return 0;
+	return merge_list(&driver->members, &driver->member_count, other->members,
+			  &other->member_count, sizeof(*driver->members));
 }
 
 /* Return the time that at least one part covers; parts are in order of start. */
