@@ -40,15 +40,6 @@ struct elf {
 	size_t place_count;
 };
 
-static void elf_clear(struct elf *file)
-{
-	free(file->sections);
-	free(file->segments);
-	free(file->section_names);
-	free(file->chunk);
-	free(file->places);
-}
-
 static int read_at(int fd, void *bytes, size_t size, uint64_t offset)
 {
 	size_t have = 0;
@@ -282,8 +273,13 @@ int elf_open(int fd, struct elf **ret_elf)
 
 void elf_close(struct elf *elf)
 {
-	if (elf)
-		elf_clear(elf);
+	if (!elf)
+		return;
+	free(elf->sections);
+	free(elf->segments);
+	free(elf->section_names);
+	free(elf->chunk);
+	free(elf->places);
 	free(elf);
 }
 

@@ -104,25 +104,30 @@ static double value_accepts(const struct live_row *row)
 						     : NAN;
 }
 
-static double value_queue_p50(const struct live_row *row)
+/* Print "-" without requests, and "unknown" if the stage is not measured. */
+static char *format_stage(const struct live_row *row, enum stage stage, double q, char *buffer,
+			  size_t size)
 {
-	return quantile(row, STAGE_SOCKET_QUEUE, 0.5);
+	if (row->service->stages[stage].measured)
+		return live_format_time(quantile(row, stage, q), buffer, size);
+	snprintf(buffer, size, "unknown");
+	return buffer;
 }
 
-static double value_queue_p99(const struct live_row *row)
-{
-	return quantile(row, STAGE_SOCKET_QUEUE, 0.99);
-}
+#define OF_STAGE(name, stage, q)                                                          \
+	static double value_##name(const struct live_row *row)                            \
+	{                                                                                 \
+		return quantile(row, stage, q);                                           \
+	}                                                                                 \
+	static char *format_##name(const struct live_row *row, char *buffer, size_t size) \
+	{                                                                                 \
+		return format_stage(row, stage, q, buffer, size);                         \
+	}
 
-static double value_service_p50(const struct live_row *row)
-{
-	return quantile(row, STAGE_SERVICE, 0.5);
-}
-
-static double value_service_p99(const struct live_row *row)
-{
-	return quantile(row, STAGE_SERVICE, 0.99);
-}
+OF_STAGE(queue_p50, STAGE_SOCKET_QUEUE, 0.5)
+OF_STAGE(queue_p99, STAGE_SOCKET_QUEUE, 0.99)
+OF_STAGE(service_p50, STAGE_SERVICE, 0.5)
+OF_STAGE(service_p99, STAGE_SERVICE, 0.99)
 
 static double value_open(const struct live_row *row)
 {
@@ -203,27 +208,6 @@ static char *format_process(const struct live_row *row, char *buffer, size_t siz
 {
 	return live_format_process(row->service, buffer, size);
 }
-
-/* Print "-" without requests, and "unknown" if the stage is not measured. */
-static char *format_stage(const struct live_row *row, enum stage stage, double ns, char *buffer,
-			  size_t size)
-{
-	if (row->service->stages[stage].measured)
-		return live_format_time(ns, buffer, size);
-	snprintf(buffer, size, "unknown");
-	return buffer;
-}
-
-#define FORMAT_STAGE(name, stage)                                                         \
-	static char *format_##name(const struct live_row *row, char *buffer, size_t size) \
-	{                                                                                 \
-		return format_stage(row, stage, value_##name(row), buffer, size);         \
-	}
-
-FORMAT_STAGE(queue_p50, STAGE_SOCKET_QUEUE)
-FORMAT_STAGE(queue_p99, STAGE_SOCKET_QUEUE)
-FORMAT_STAGE(service_p50, STAGE_SERVICE)
-FORMAT_STAGE(service_p99, STAGE_SERVICE)
 
 static char *format_oldest(const struct live_row *row, char *buffer, size_t size)
 {
