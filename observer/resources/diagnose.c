@@ -138,22 +138,14 @@ static struct finding *explanation_of(struct finding_list *list, const struct fi
 /* Name the failing process with the ended connections: TIME_WAIT alone has no owner. */
 static void fold_owner(struct resource *into, const struct resource_owner *failed)
 {
-	size_t i = 0;
+	struct resource_owner *owner = resource_owner(into, failed->pid);
 
-	while (i < into->owner_count && into->owners[i].pid != failed->pid)
-		i++;
-	if (i < into->owner_count) {
-		size_t used = strlen(into->owners[i].did);
-
-		snprintf(into->owners[i].did + used, sizeof(failed->did) - used, "%s%s",
-			 used ? ", " : "", failed->did);
-		return;
-	}
-	if (i == RESOURCE_OWNERS)
-		i--; /* the one with the fewest sockets gives way */
+	if (!owner) /* the one with the fewest sockets gives way */
+		owner = &into->owners[RESOURCE_OWNERS - 1];
+	if (owner->pid == failed->pid && *owner->comm)
+		resource_did(into, failed->pid, "%s", failed->did);
 	else
-		into->owner_count++;
-	into->owners[i] = *failed;
+		*owner = *failed;
 }
 
 /* Move @finding's facts to the finding that explains it; false if there is none. */

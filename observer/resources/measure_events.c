@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Events of a sample: failures as resources of their own, actions as evidence of others. */
 #include <arpa/inet.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,39 +97,6 @@ static void add_failure(const struct change *change, const struct events_reading
 
 /* ---- actions ---- */
 
-/* The owner with @pid, made in place of the last one if there is no room. */
-static struct resource_owner *owner_of(struct resource *resource, uint32_t pid)
-{
-	size_t i = 0;
-
-	while (i < resource->owner_count && resource->owners[i].pid != pid)
-		i++;
-	if (i < resource->owner_count)
-		return &resource->owners[i];
-	if (i == RESOURCE_OWNERS)
-		return NULL;
-	resource->owner_count++;
-	resource->owners[i] = (struct resource_owner){.pid = pid};
-	return &resource->owners[i];
-}
-
-__attribute__((format(printf, 3, 4))) static void did(struct resource *resource, uint32_t pid,
-						      const char *format, ...)
-{
-	struct resource_owner *owner = pid ? owner_of(resource, pid) : NULL;
-	va_list arguments;
-	size_t used;
-
-	if (!owner)
-		return;
-	used = strlen(owner->did);
-	if (used + 2 < sizeof(owner->did) && used)
-		used += (size_t)snprintf(owner->did + used, sizeof(owner->did) - used, ", ");
-	va_start(arguments, format);
-	vsnprintf(owner->did + used, sizeof(owner->did) - used, format, arguments);
-	va_end(arguments);
-}
-
 static void add_connects(struct resource *resource, const struct change *change)
 {
 	char each[32];
@@ -139,8 +105,8 @@ static void add_connects(struct resource *resource, const struct change *change)
 	resource->connect_ns += change->now.time_ns;
 	units_format_duration((double)change->now.time_ns / (double)change->now.count, each,
 			      sizeof(each));
-	did(resource, change->key->pid, "%llu connect() calls of %s",
-	    (unsigned long long)change->now.count, each);
+	resource_did(resource, change->key->pid, "%llu connect() calls of %s",
+		     (unsigned long long)change->now.count, each);
 }
 
 /* Add the connecting processes to the ports towards their destination. */
@@ -159,8 +125,8 @@ static void add_to_ports(const struct change *change, struct resource_list *list
 		if (change->key->kind == EVENT_CONNECTED)
 			add_connects(resource, change);
 		else if (change->key->kind == EVENT_TIME_WAIT_CLIENT)
-			did(resource, change->key->pid, "left %llu TIME_WAIT",
-			    (unsigned long long)change->now.count);
+			resource_did(resource, change->key->pid, "left %llu TIME_WAIT",
+				     (unsigned long long)change->now.count);
 	}
 }
 
@@ -175,11 +141,11 @@ static void add_closer(struct resource *resource, const struct change *change)
 
 	resource->made[change->key->kind - EVENT_TIME_WAIT_CLIENT] += change->now.count;
 	if (client)
-		did(resource, change->key->pid, "%s %llu as the client of %s", what, count,
-		    format_address(change->key, to, sizeof(to)));
+		resource_did(resource, change->key->pid, "%s %llu as the client of %s", what, count,
+			     format_address(change->key, to, sizeof(to)));
 	else
-		did(resource, change->key->pid, "%s %llu as the server at port %u", what, count,
-		    change->key->port);
+		resource_did(resource, change->key->pid, "%s %llu as the server at port %u", what,
+			     count, change->key->port);
 }
 
 /* Add to TIME_WAIT which side closed first, for the whole namespace. */

@@ -2,6 +2,7 @@
 /* The list of resources: adding, evidence, owners, trend; see resource.h. */
 #include "resource.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,25 +56,46 @@ void resource_fact(struct resource *resource, const char *name, double value, co
 			(struct resource_fact){name, value, unit, source, false};
 }
 
-void resource_own(struct resource *resource, uint32_t pid)
+struct resource_owner *resource_owner(struct resource *resource, uint32_t pid)
 {
 	size_t i = 0;
 
 	if (!pid)
-		return;
+		return NULL;
 	while (i < resource->owner_count && resource->owners[i].pid != pid)
 		i++;
 	if (i == RESOURCE_OWNERS)
-		return;
+		return NULL;
 	if (i == resource->owner_count)
 		resource->owners[resource->owner_count++] = (struct resource_owner){.pid = pid};
-	resource->owners[i].sockets++;
-	for (; i && resource->owners[i - 1].sockets < resource->owners[i].sockets; i--) {
-		struct resource_owner less = resource->owners[i - 1];
+	return &resource->owners[i];
+}
 
-		resource->owners[i - 1] = resource->owners[i];
-		resource->owners[i] = less;
-	}
+void resource_own(struct resource *resource, uint32_t pid)
+{
+	struct resource_owner *owner = resource_owner(resource, pid);
+
+	if (!owner)
+		return;
+	owner->sockets++;
+	for (; owner > resource->owners && owner[-1].sockets < owner->sockets; owner--)
+		SWAP(owner[-1], owner[0]);
+}
+
+void resource_did(struct resource *resource, uint32_t pid, const char *format, ...)
+{
+	struct resource_owner *owner = resource_owner(resource, pid);
+	va_list arguments;
+	size_t used;
+
+	if (!owner)
+		return;
+	used = strlen(owner->did);
+	if (used + 2 < sizeof(owner->did) && used)
+		used += (size_t)snprintf(owner->did + used, sizeof(owner->did) - used, ", ");
+	va_start(arguments, format);
+	vsnprintf(owner->did + used, sizeof(owner->did) - used, format, arguments);
+	va_end(arguments);
 }
 
 void resource_name_owners(struct resource *resource)

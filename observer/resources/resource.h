@@ -127,6 +127,11 @@ void resource_fact(struct resource *resource, const char *name, double value, co
 		   const char *source);
 /* Count one more socket of @pid's; the processes with most sockets come first. */
 void resource_own(struct resource *resource, uint32_t pid);
+/* Return the owner with @pid, added if there is room. NULL: there is none, or @pid is 0. */
+struct resource_owner *resource_owner(struct resource *resource, uint32_t pid);
+/* Add to what the owner with @pid did, after a comma. */
+__attribute__((format(printf, 3, 4))) void resource_did(struct resource *resource, uint32_t pid,
+							const char *format, ...);
 /* Names and units of the owners. */
 void resource_name_owners(struct resource *resource);
 void resource_list_free(struct resource_list *list);
