@@ -38,6 +38,8 @@ struct model {
 	uint64_t started_ns;
 	struct service_key *keys;
 	size_t key_count;
+	uint32_t *used; /* indices of the keys with a port, in the order of a reading's services */
+	size_t used_count;
 	uint64_t unanswered; /* over TCP, as of the latest reading */
 	uint32_t max_services;
 	struct source_libraries *libraries; /* NULL without --tls */
@@ -75,6 +77,7 @@ void model_free(struct model *model)
 	cleanup_close(&model->target.fd);
 	free(model->started_at);
 	free(model->keys);
+	free(model->used);
 	free(model);
 }
 
@@ -100,15 +103,12 @@ static int read_service(struct model *model, uint32_t index, struct run_service 
 
 static int read_processes(struct model *model, struct run *run)
 {
-	size_t at = 0;
 	int r = 0;
 
 	source_proc_update(model->proc, model->loader);
 	meanwhile_run(&model->meanwhile);
-	for (size_t i = 0; !r && i < model->key_count; i++) {
-		if (!model->keys[i].port)
-			continue;
-		r = source_proc_read(model->proc, model->loader, (uint32_t)i, &run->services[at++]);
+	for (size_t i = 0; !r && i < run->service_count; i++) {
+		r = source_proc_read(model->proc, model->loader, model->used[i], &run->services[i]);
 		meanwhile_run(&model->meanwhile);
 	}
 	return r;
@@ -120,16 +120,10 @@ static int read_processes(struct model *model, struct run *run)
  */
 static int read_services(struct model *model, struct run *run)
 {
-	size_t count = 0, at = 0;
-	int r;
+	int r = run_make_services(run, model->used_count);
 
-	for (size_t i = 0; i < model->key_count; i++)
-		count += model->keys[i].port != 0;
-	r = run_make_services(run, count);
-	for (size_t i = 0; !r && i < model->key_count; i++) {
-		if (!model->keys[i].port)
-			continue;
-		r = read_service(model, (uint32_t)i, &run->services[at++]);
+	for (size_t i = 0; !r && i < run->service_count; i++) {
+		r = read_service(model, model->used[i], &run->services[i]);
 		meanwhile_run(&model->meanwhile);
 	}
 	model->unanswered = source_slots_unanswered(model->loader, model->keys, model->key_count);
@@ -185,6 +179,15 @@ static int set_begin(struct model *model, struct run *run)
 	return run->started_at ? 0 : -ENOMEM;
 }
 
+static void read_keys(struct model *model)
+{
+	model->key_count = loader_services(model->loader, model->keys, model->max_services);
+	model->used_count = 0;
+	for (size_t i = 0; i < model->key_count; i++)
+		if (model->keys[i].port)
+			model->used[model->used_count++] = (uint32_t)i;
+}
+
 /*
  * Visit the sockets once, then read all that the kernel has counted. Take the sampled exchanges in between. Each was
  * counted before the kernel sent it: no document has more samples than exchanges. @sampled: they will be read.
@@ -203,7 +206,7 @@ static int read_once(struct model *model, bool sampled, struct run **ret_run)
 		r = source_ring_drain(model->ring);
 	if (r < 0)
 		return r;
-	model->key_count = loader_services(model->loader, model->keys, model->max_services);
+	read_keys(model);
 	reclaim_update(model->reclaim, model->keys, model->key_count);
 	r = read_all(model, run);
 	if (r < 0)
@@ -330,34 +333,24 @@ static int period_begin(struct model *model, struct period *period)
 /* Set the times of the period's first and last message; 0 if it has none. */
 static void set_messages(const struct model *model, const struct period *period, struct run *run)
 {
-	size_t at = 0;
+	for (size_t i = 0; i < run->service_count; i++) {
+		struct run_service *service = &run->services[i];
 
-	for (size_t i = 0; i < model->key_count && at < run->service_count; i++) {
-		struct run_service *service = &run->services[at];
-
-		if (!model->keys[i].port)
-			continue;
-		service->first_message_ns = period->first_ns[i];
+		service->first_message_ns = period->first_ns[model->used[i]];
 		if (!service->first_message_ns)
 			service->last_message_ns = 0;
-		at++;
 	}
 }
 
 /* Add the samples that read_once() has taken. */
 static int add_samples(struct model *model, const struct period *period, struct run *run)
 {
-	size_t at = 0;
 	int r = 0;
 
-	for (size_t i = 0; !r && i < model->key_count && at < run->service_count; i++) {
-		if (!model->keys[i].port)
-			continue;
-		if (model->keys[i].protocol == IPPROTO_TCP)
-			r = source_ring_read(model->ring, period->samples, (uint32_t)i,
-					     &run->services[at]);
-		at++;
-	}
+	for (size_t i = 0; !r && i < run->service_count; i++)
+		if (model->keys[model->used[i]].protocol == IPPROTO_TCP)
+			r = source_ring_read(model->ring, period->samples, model->used[i],
+					     &run->services[i]);
 	return r;
 }
 
@@ -366,15 +359,9 @@ static void judge_datagrams(const struct model *model, struct run *run,
 			    void (*judge)(const struct loader *loader, uint32_t index,
 					  struct run_service *service))
 {
-	size_t at = 0;
-
-	for (size_t i = 0; i < model->key_count && at < run->service_count; i++) {
-		if (!model->keys[i].port)
-			continue;
-		if (model->keys[i].protocol == IPPROTO_UDP)
-			judge(model->loader, (uint32_t)i, &run->services[at]);
-		at++;
-	}
+	for (size_t i = 0; i < run->service_count; i++)
+		if (model->keys[model->used[i]].protocol == IPPROTO_UDP)
+			judge(model->loader, model->used[i], &run->services[i]);
 }
 
 /* Let @run, a reading, cover the period. @whole: with its series, and with open exchanges. */
@@ -749,7 +736,8 @@ static int model_init(struct model *model)
 
 	model->max_services = loader_config(model->loader)->max_services;
 	model->keys = calloc(model->max_services, sizeof(*model->keys));
-	if (!model->keys)
+	model->used = calloc(model->max_services, sizeof(*model->used));
+	if (!model->keys || !model->used)
 		return -ENOMEM;
 	r = source_proc_new(&model->proc);
 	if (!r && loader_config(model->loader)->tls)
