@@ -63,24 +63,19 @@ bool loader_plain(void)
 static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *config)
 {
 	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
+	uint32_t copies = config->copies * config->max_services; /* of what a service has */
 	const struct {
 		struct bpf_map *map;
 		uint32_t entries;
 	} sizes[] = {
-		{skel->maps.slots, config->copies * config->max_services},
-		{skel->maps.transmits,
-		 config->transmit_below ? config->copies * config->max_services : 1},
-		{skel->maps.splits, config->cpu ? config->copies * config->max_services : 1},
-		{skel->maps.statuses, config->http ? config->copies * config->max_services : 1},
+		{skel->maps.slots, copies},
+		{skel->maps.transmits, config->transmit_below ? copies : 1},
+		{skel->maps.splits, config->cpu ? copies : 1},
+		{skel->maps.statuses, config->http ? copies : 1},
 		{skel->maps.windows, config->http ? config->max_services : 1},
-		{skel->maps.route_rows,
-		 config->route_rows ? config->copies * config->max_services * config->route_rows
-				    : 1},
-		{skel->maps.command_rows,
-		 config->command_rows ? config->copies * config->max_services * config->command_rows
-				      : 1},
-		{skel->maps.commands_without,
-		 config->command_rows ? config->copies * config->max_services : 1},
+		{skel->maps.route_rows, config->route_rows ? copies * config->route_rows : 1},
+		{skel->maps.command_rows, config->command_rows ? copies * config->command_rows : 1},
+		{skel->maps.commands_without, config->command_rows ? copies : 1},
 		{skel->maps.command_rows_of, config->command_rows ? COMMANDS_MOST : 1},
 		{skel->maps.command_names, config->command_rows ? COMMANDS_MOST : 1},
 		{skel->maps.clear_calls, config->tls ? CLEAR_CALLS : 1},

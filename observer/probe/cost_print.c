@@ -179,11 +179,6 @@ int probe_print_cost(const struct probe_cost *cost, FILE *file)
 
 /* ---- for programs ---- */
 
-static json_t *text_json(const char *text)
-{
-	return text ? json_string(text) : json_null();
-}
-
 json_t *cost_machine_json(void)
 {
 	const struct run_machine *machine = machine_own();
@@ -191,9 +186,8 @@ json_t *cost_machine_json(void)
 
 	for (char **text = machine->mitigations; text && *text; text++)
 		json_array_append_new(list, json_string(*text));
-	return json_pack("{s:o, s:o, s:o}", "mitigations", list, "clock_source",
-			 text_json(machine->clock_source), "virtualisation",
-			 text_json(machine->virtualisation));
+	return json_pack("{s:o, s:s?, s:s?}", "mitigations", list, "clock_source",
+			 machine->clock_source, "virtualisation", machine->virtualisation);
 }
 
 static json_t *spread_json(const struct spread *spread)
