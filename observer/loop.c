@@ -22,7 +22,7 @@ enum source {
 	WAIT_SIGNAL,
 	WAIT_END,
 	WAIT_INTERVAL,
-	WAIT_POINT,
+	WAIT_POINT, /* the last one that the loop opens */
 	WAIT_MODEL,
 	WAIT_SINKS, /* the first of them */
 	WAIT_COUNT = WAIT_SINKS + LOOP_SINKS
@@ -77,12 +77,8 @@ static int loop_init(struct loop *loop)
 {
 	int r = open_signals(loop);
 
-	if (!r)
-		r = open_timer(&loop->fds[WAIT_END]);
-	if (!r)
-		r = open_timer(&loop->fds[WAIT_INTERVAL]);
-	if (!r)
-		r = open_timer(&loop->fds[WAIT_POINT]);
+	for (size_t i = WAIT_END; !r && i <= WAIT_POINT; i++)
+		r = open_timer(&loop->fds[i]);
 	for (size_t i = 0; i < loop->options.sink_count; i++)
 		loop->fds[WAIT_SINKS + i].fd = sink_fd(loop->options.sinks[i]);
 	loop->fds[WAIT_MODEL].fd = model_fd(loop->options.model);
@@ -110,10 +106,8 @@ void loop_close(struct loop *loop)
 {
 	if (!loop)
 		return;
-	cleanup_close(&loop->fds[WAIT_SIGNAL].fd);
-	cleanup_close(&loop->fds[WAIT_END].fd);
-	cleanup_close(&loop->fds[WAIT_INTERVAL].fd);
-	cleanup_close(&loop->fds[WAIT_POINT].fd);
+	for (size_t i = WAIT_SIGNAL; i <= WAIT_POINT; i++)
+		cleanup_close(&loop->fds[i].fd);
 	free(loop);
 }
 

@@ -3,6 +3,7 @@
 #ifndef SOJOURN_ADDRESS_H
 #define SOJOURN_ADDRESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -15,6 +16,9 @@ socklen_t address_length(const struct sockaddr_storage *address);
 
 /* Return the address within one of AF_INET or AF_INET6, in network order; *ret_size: 4 or 16. */
 const void *address_bytes(const struct sockaddr *address, size_t *ret_size);
+
+/* Return whether the address @bytes is of this host alone: 127.0.0.0/8, ::1 or ::ffff:127.0.0.0/104. */
+bool address_is_loopback(int family, const void *bytes);
 
 /*
  * Write the address @bytes like "10.0.0.1:80" or "[::1]:80"; without the port if it is 0. Return

@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <sys/un.h>
 
@@ -39,6 +38,17 @@ const void *address_bytes(const struct sockaddr *address, size_t *ret_size)
 
 	*ret_size = v4 ? sizeof(in->sin_addr) : sizeof(in6->sin6_addr);
 	return v4 ? (const void *)&in->sin_addr : &in6->sin6_addr;
+}
+
+bool address_is_loopback(int family, const void *bytes)
+{
+	const struct in6_addr *in6 = bytes;
+	const uint8_t *first = bytes;
+
+	if (family == AF_INET)
+		return *first == IN_LOOPBACKNET;
+	return IN6_IS_ADDR_LOOPBACK(in6) ||
+	       (IN6_IS_ADDR_V4MAPPED(in6) && in6->s6_addr[12] == IN_LOOPBACKNET);
 }
 
 char *address_format(int family, const void *bytes, uint16_t port, char *buffer, size_t size)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "sojourn/address.h"
 #include "sojourn/cleanup.h"
 
 #define FIRST_SIZE   1024
@@ -77,8 +78,8 @@ bool ports_reuses(const struct port_rules *rules, const struct port_key *key)
 {
 	if (!rules->timestamps || !rules->reuse)
 		return false;
-	return rules->reuse == 1 || sockets_is_loopback(key->family, &key->destination) ||
-	       sockets_is_loopback(key->family, &key->source);
+	return rules->reuse == 1 || address_is_loopback(key->family, key->destination.bytes) ||
+	       address_is_loopback(key->family, key->source.bytes);
 }
 
 bool ports_reusable(const struct port_rules *rules, const struct resource_socket *s)

@@ -251,9 +251,3 @@ enum socket_source sockets_source(void)
 
 	return r < 0 ? SOCKETS_PROCFS : SOCKETS_NETLINK;
 }
-
-bool sockets_is_loopback(uint8_t family, const struct socket_address *address)
-{
-	return family == AF_INET ? address->bytes[0] == 127
-				 : IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)address->bytes);
-}

@@ -105,9 +105,6 @@ int sockets_udp(socket_visit visit, void *context);
 /* Return SOCKETS_NETLINK if the kernel answers it, otherwise SOCKETS_PROCFS. */
 enum socket_source sockets_source(void);
 
-/* Return whether the address is one of this host alone. */
-bool sockets_is_loopback(uint8_t family, const struct socket_address *address);
-
 /*
  * Visit the sockets of one table of /proc/net ("tcp", "udp6", …) in the namespace of process @pid
  * (0: our own). A missing table of IPv6 counts as empty. 0 or -errno.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* The places on other hosts to which the processes of services connect; see upstreams_parts.h. */
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/process.h"
+#include "sojourn/address.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/units.h"
@@ -167,16 +167,6 @@ static uint64_t called_since(const struct called_list *before, const struct call
 		       : now->connections;
 }
 
-static bool is_loopback(const uint32_t address[static 4])
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-	struct in6_addr v6;
-
-	memcpy(&v6, address, sizeof(v6));
-	return IN6_IS_ADDR_LOOPBACK(&v6) ||
-	       (!memcmp(&v6, mapped, sizeof(mapped)) && v6.s6_addr[12] == IN_LOOPBACKNET);
-}
-
 /* Add connections of a process to all services that it serves. */
 static int add_to_served(const struct reading *reading, uint32_t pid, const char *towards,
 			 uint64_t connections)
@@ -200,7 +190,7 @@ static int add_opened(const struct reading *reading, const struct called_list *n
 		uint64_t connections = called_since(&reading->upstreams->called_before, called);
 		char towards[sizeof(((struct run_call *)NULL)->towards)];
 
-		if (!connections || is_loopback(called->key.server))
+		if (!connections || address_is_loopback(AF_INET6, called->key.server))
 			continue;
 		units_format_endpoint(called->key.server, called->key.port, towards,
 				      sizeof(towards));

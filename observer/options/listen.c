@@ -2,12 +2,11 @@
 /* The options of the HTTP endpoint and its callers: rows, and options that cannot go together. */
 #include "listen.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <string.h>
 
 #include "options.h"
 #include "sinks/http/secrets.h"
+#include "sojourn/address.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
 
@@ -109,15 +108,12 @@ static const struct cli_option rows[] = {
 
 const struct cli_table options_listen = {NULL, rows, ARRAY_SIZE(rows), 0};
 
-static bool is_loopback(const struct sockaddr_storage *address)
+static bool is_loopback(const struct sockaddr_storage *storage)
 {
-	const struct in6_addr *in6 = &((const struct sockaddr_in6 *)address)->sin6_addr;
-	const struct sockaddr_in *in = (const struct sockaddr_in *)address;
+	const struct sockaddr *address = (const struct sockaddr *)storage;
+	size_t size;
 
-	if (address->ss_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(in6) ||
-		       (IN6_IS_ADDR_V4MAPPED(in6) && in6->s6_addr[12] == 127);
-	return ntohl(in->sin_addr.s_addr) >> 24 == 127;
+	return address_is_loopback(address->sa_family, address_bytes(address, &size));
 }
 
 /* Without any token, every user of the host could change the measurements. */

@@ -127,7 +127,7 @@ static bool is_same(const struct socket_address *a, const struct socket_address 
 static void find_server(const struct resource_netns *netns, const struct port_key *key,
 			struct resource *resource)
 {
-	bool own = sockets_is_loopback(key->family, &key->destination) ||
+	bool own = address_is_loopback(key->family, key->destination.bytes) ||
 		   is_same(&key->source, &key->destination);
 
 	if (own) {
