@@ -84,17 +84,23 @@ extern const volatile struct observer_config config;
 #define STACK_BYTES 16384
 
 /*
- * Return the current system call's registers, at the end of the stack. Since 5.15 a helper finds
- * them (dd6e10fbd9fb).
+ * Return what the current system call is. Its registers are at the end of the stack. Since 5.15 a helper finds them
+ * (dd6e10fbd9fb), and programs read its result without another one.
  */
-static __always_inline const struct pt_regs *system_call_registers(void)
+static __always_inline void system_call_now(struct system_call *ret)
 {
+	const struct pt_regs *regs;
 	struct task_struct *task;
 
-	if (!config.plain)
-		return (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	if (!config.plain) {
+		syscall_read((void *)bpf_task_pt_regs(bpf_get_current_task_btf()), ret);
+		return;
+	}
 	task = (void *)bpf_get_current_task();
-	return BPF_CORE_READ(task, stack) + STACK_BYTES - SYSCALL_REGISTERS_BYTES;
+	regs = BPF_CORE_READ(task, stack) + STACK_BYTES - SYSCALL_REGISTERS_BYTES;
+	ret->number = syscall_number(regs);
+	ret->second = syscall_second(regs);
+	ret->third = syscall_third(regs);
 }
 
 /* ---- a thread's state ---- */

@@ -39,20 +39,20 @@ static __always_inline bool bytes_is_message(long nr)
  */
 static __always_inline void bytes_begin(struct bytes *ret_bytes, __u32 count)
 {
-	const struct pt_regs *regs = system_call_registers();
-	long nr = syscall_number(regs);
-	__u64 second = syscall_second(regs);
 	struct bytes_buffer vector = {};
+	struct system_call call;
 
+	system_call_now(&call);
 	*ret_bytes = (struct bytes){};
-	if (bytes_is_single(nr)) {
-		ret_bytes->at = second;
+	if (bytes_is_single(call.number)) {
+		ret_bytes->at = call.second;
 		ret_bytes->left = count;
-	} else if (bytes_is_vector(nr)) {
-		ret_bytes->vector = second;
-		ret_bytes->vectors = syscall_third(regs);
-	} else if (bytes_is_message(nr)) {
-		bpf_probe_read_user(&vector, sizeof(vector), (void *)(second + MSGHDR_IOV_OFFSET));
+	} else if (bytes_is_vector(call.number)) {
+		ret_bytes->vector = call.second;
+		ret_bytes->vectors = call.third;
+	} else if (bytes_is_message(call.number)) {
+		bpf_probe_read_user(&vector, sizeof(vector),
+				    (void *)(call.second + MSGHDR_IOV_OFFSET));
 		ret_bytes->vector = vector.address;
 		ret_bytes->vectors = vector.length;
 	}
