@@ -2,6 +2,7 @@
 /* Defines what state.h declares; no program lives here. */
 #include "state.h"
 
+#include "tcp/answer.h"
 #include "tcp/clear.h"
 #include "tcp/clear_pushes.h"
 
@@ -15,6 +16,7 @@ struct tickets_map tickets SEC(".maps");
 struct command_conns_map command_conns SEC(".maps");
 struct pipeline_looks_map pipeline_looks SEC(".maps");
 struct push_conns_map push_conns SEC(".maps");
+struct answer_looks_map answer_looks SEC(".maps");
 struct command_names_map command_names SEC(".maps");
 struct command_rows_of_map command_rows_of SEC(".maps");
 struct command_rows_map command_rows SEC(".maps");
@@ -37,7 +39,7 @@ struct clear_sockets_map clear_sockets SEC(".maps");
 struct clear_owners_map clear_owners SEC(".maps");
 struct clear_streams_map clear_streams SEC(".maps");
 struct clear_pushes_map clear_pushes SEC(".maps");
-struct pipeline_looks_map clear_looks SEC(".maps");
+struct answer_looks_map clear_looks SEC(".maps");
 struct transmits_map transmits SEC(".maps");
 struct services_map services SEC(".maps");
 struct services_free_map services_free SEC(".maps");

@@ -84,6 +84,40 @@ EVENTS_INLINE int events_byte(struct events_side *s, __u8 byte)
 	return 0;
 }
 
+/* ---- their type, in the head of a response ---- */
+
+/*
+ * In a text that has the type anywhere, one of its first 9 words of 8 bytes is at a multiple of this. The tenth is one of
+ * "application/octet-stream", too.
+ */
+#define EVENTS_TYPE_APART 9
+
+/* Eight bytes, the first one lowest. */
+#define EVENTS_WORD(a, b, c, d, e, f, g, h)                                                      \
+	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 | \
+	 (__u64)(f) << 40 | (__u64)(g) << 48 | (__u64)(h) << 56)
+
+/* Its words. The upper 4 bits of the product with the factor are the place of each. */
+#define EVENTS_TYPE_FACTOR 0x6e3589d5ULL
+static const __u64 events_type_parts[16] = {
+	[0] = EVENTS_WORD('n', 't', '-', 's', 't', 'r', 'e', 'a'),
+	[1] = EVENTS_WORD('t', 'e', 'x', 't', '/', 'e', 'v', 'e'),
+	[2] = EVENTS_WORD('e', 'x', 't', '/', 'e', 'v', 'e', 'n'),
+	[4] = EVENTS_WORD('e', 'n', 't', '-', 's', 't', 'r', 'e'),
+	[9] = EVENTS_WORD('t', '/', 'e', 'v', 'e', 'n', 't', '-'),
+	[11] = EVENTS_WORD('/', 'e', 'v', 'e', 'n', 't', '-', 's'),
+	[13] = EVENTS_WORD('x', 't', '/', 'e', 'v', 'e', 'n', 't'),
+	[14] = EVENTS_WORD('v', 'e', 'n', 't', '-', 's', 't', 'r'),
+	[15] = EVENTS_WORD('e', 'v', 'e', 'n', 't', '-', 's', 't'),
+};
+
+/* Return whether 8 bytes, the first one lowest, are a part of the type "text/event-stream", in letters of any size. */
+EVENTS_INLINE int events_type_part(__u64 bytes)
+{
+	bytes |= 0x2020202020202020ULL;
+	return events_type_parts[bytes * EVENTS_TYPE_FACTOR >> 60] == bytes;
+}
+
 EVENTS_INLINE __u64 events_has(__u64 bytes, __u8 byte)
 {
 	__u64 differs = bytes ^ byte * 0x0101010101010101ULL;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /* Follows pushes in plain text of TLS. See clear_pushes.h. */
+#include "answer.h"
 #include "clear_pushes.h"
 #include "pushes.h"
 
@@ -8,18 +9,18 @@
 /* Return what the text begins (enum push_suspicion). If another probe is interrupted in its look, it may be anything. */
 static __always_inline int clear_suspects(__u64 text, __u32 length)
 {
-	struct command_conn *look;
+	struct answer_look *look;
 	__u32 zero = 0;
 	int suspicion;
 
 	look = bpf_map_lookup_elem(&clear_looks, &zero);
-	if (!look || __sync_fetch_and_add(&look->pad, 1)) {
+	if (!look || __sync_fetch_and_add(&look->users, 1)) {
 		if (look)
-			__sync_fetch_and_sub(&look->pad, 1);
+			__sync_fetch_and_sub(&look->users, 1);
 		return PUSH_SUSPECTED;
 	}
-	suspicion = pushes_suspected_text(look, text, length);
-	__sync_fetch_and_sub(&look->pad, 1);
+	suspicion = answer_look(look, text, length);
+	__sync_fetch_and_sub(&look->users, 1);
 	return suspicion;
 }
 

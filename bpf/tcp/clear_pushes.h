@@ -12,7 +12,6 @@
 #define BPF_TCP_CLEAR_PUSHES_H
 
 #include "clear.h"
-#include "command.h"
 #include "push.h"
 
 struct clear_push {
@@ -32,8 +31,6 @@ struct clear_pushes_map {
 };
 
 extern struct clear_pushes_map clear_pushes SEC(".maps");
-/* For a look at a head. Probes run with preemption on: ->pad counts who uses it. */
-extern struct pipeline_looks_map clear_looks SEC(".maps");
 extern __u64 clear_push_nothing[sizeof(struct clear_push) / sizeof(__u64)];
 
 /* A request's first text after it is handed over: does its head begin pushes? conn->pushes says it. Return 0. */

@@ -28,6 +28,7 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 #define UNTRUSTED(sk) ((const struct sock *)RDONLY(sk, struct tcp_sock))
 #define ACCEPTED(sk)  (!!UNTRUSTED(sk)->sk_socket)
 
+#include "clear_pushes.h"
 #include "commands.h"
 #include "exchange.h"
 #include "listener.h"
@@ -177,17 +178,20 @@ SEC("?tp_btf/sock_send_length")
 int BPF_PROG(exchange_send_http, struct sock *sk, int ret, int flags)
 {
 	struct conn *c = conn_observed(sk, ret);
-	__u32 phase, suspicion;
+	int suspicion;
+	__u32 phase;
 
 	if (!c || (config.http && (http2_write(sk, c, ret) || pushes_write(sk, c, ret))) ||
 	    commands_write(sk, c, ret) || (config.http && older_pushes_write(sk, c, ctx[1])))
 		return 0;
 	phase = c->phase;
-	exchange_write(sk, c, ret, config.http);
+	suspicion = exchange_write(sk, c, ret, config.http);
 	if (config.command_count && phase == CONN_READING && c->phase == CONN_RESPONDING)
 		commands_none(sk, c);
+	if (config.tls && phase == CONN_READING && c->phase == CONN_RESPONDING &&
+	    c->marks & MARK_TLS)
+		clear_pushes_follow(c);
 	/* The argument is read again: the verifier would go this way once for each thing that it knows of @ret. */
-	suspicion = config.http ? pushes_suspected(c, phase, ctx[1]) : PUSH_UNSUSPECTED;
 	if (suspicion == PUSH_SUSPECTED)
 		pushes_follow(sk, c, ctx[1], 0);
 	else if (suspicion == PUSH_CUT_SHORT)

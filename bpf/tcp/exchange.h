@@ -433,18 +433,21 @@ static __always_inline void status_upgrades(struct conn *c, int status)
 	c->looks = 0;
 }
 
-/* @http: count statuses. An interim response does not begin the exchange's response. */
-static __always_inline void exchange_write(const struct sock *sk, struct conn *c, __u32 bytes,
-					   bool http)
+/*
+ * @http: count statuses. An interim response does not begin the exchange's response. Return whether pushes may follow the
+ * response that has begun: enum push_suspicion.
+ */
+static __always_inline int exchange_write(const struct sock *sk, struct conn *c, __u32 bytes,
+					  bool http)
 {
-	int status = STATUS_UNKNOWN;
+	int status = STATUS_UNKNOWN, suspicion;
 	struct service_slot *slot;
 	__u32 read_seq;
 	__u64 now;
 
 	slot = slot_of(c->service);
 	if (!slot)
-		return;
+		return PUSH_UNSUSPECTED;
 	now = clock_written(sk, c);
 	if (!c->touched)
 		c->start_ns = conn_touched(sk, c, slot, now);
@@ -453,31 +456,33 @@ static __always_inline void exchange_write(const struct sock *sk, struct conn *c
 	if (seq_after(read_seq, c->read_seq))
 		read_unseen(sk, c, slot, read_seq, now);
 	if (!(c->marks & MARK_SETTLED) && !wrote_message(sk, c, bytes, now))
-		return;
+		return PUSH_UNSUSPECTED;
 	if (http && c->phase == CONN_PUSHING) /* in TLS (clear_pushes.h) */
-		return;
+		return PUSH_UNSUSPECTED;
 	if (c->phase == CONN_RESPONDING && now > c->last_write_ns + config.quiet_ns &&
 	    !busy_explains(sk, c, bytes, now)) {
 		SLOT_COUNT(slot, COUNTER_TRAILING, 1);
-		return;
+		return PUSH_UNSUSPECTED;
 	}
 	if (c->marks & MARK_SAMPLED)
 		sample_wrote(c, bytes);
 	if (config.transmit_below && c->marks & MARK_TRANSMIT)
 		transmit_written(c, TCP_FIELD(sk, write_seq));
 	if (c->marks & MARK_MULTIPLEXED)
-		return;
+		return PUSH_UNSUSPECTED;
 	if (c->phase == CONN_UNKNOWN) {
 		cut_off(c, slot, now);
-		return;
+		return PUSH_UNSUSPECTED;
 	}
 	if (http && c->phase == CONN_READING)
 		status = status_written(c, bytes);
 	if (status < 0) {
 		/* An interim response is no response: written_unseen() of conn.bpf.c. */
 		c->arrival_write_seq[c->newest & 1] = TCP_FIELD(sk, write_seq);
-		return;
+		return PUSH_UNSUSPECTED;
 	}
+	suspicion = status >> STATUS_BITS;
+	status &= (1 << STATUS_BITS) - 1;
 	if (c->phase == CONN_READING) {
 		exchange_answered(sk, c, slot, bytes, now);
 		if (http) {
@@ -495,6 +500,7 @@ static __always_inline void exchange_write(const struct sock *sk, struct conn *c
 		exchange_responding(c, slot, now);
 	else
 		unsolicited(c, slot, now);
+	return suspicion;
 }
 
 /*

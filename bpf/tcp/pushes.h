@@ -3,7 +3,7 @@
  * Pushes of a server, with --http: messages of WebSocket, in both directions, and server-sent events. They are counted, and are no exchanges: nothing says which message answers which. The response
  * that began it, with 101 or of type text/event-stream, is over with its head. So what follows is no part of `respond`.
  *
- * The write that begins a response is looked at. It has to hold the whole head. If bytes that follow are not seen or not
+ * The write that begins a response is looked at (answer.h). It has to hold the whole head. If bytes that follow are not seen or not
  * understood, the connection is counted, and its messages are not any more.
  *
  * The functions are not inline, as those of status.h: pushes.bpf.c. Neighbours: push.h (the state),
@@ -14,12 +14,6 @@
 
 #include "exchange.h"
 #include "push.h"
-
-/* Return enum push_suspicion: what the current write of @count bytes has begun, by its first bytes. @phase: that of the connection before it. */
-int pushes_suspected(struct conn *c, __u32 phase, __u32 count);
-
-/* The same for plain text of TLS. @look: room for its bytes. */
-int pushes_suspected_text(struct command_conn *look, __u64 text, __u32 count);
 
 /*
  * Take the head in the current write of @count bytes, and what follows it. @skip: bytes of the write before the head.

@@ -2,6 +2,7 @@
 /* Finds the status in a write, and counts it. See status.h. */
 #include "status.h"
 
+#include "answer.h"
 #include "bytes.h"
 #include "clear.h"
 #include "grpc.h"
@@ -16,16 +17,8 @@
 
 #define HEAD_END 0x0d0a0d0a /* "\r\n\r\n" */
 
-struct head {
-	struct bytes bytes; /* from the next byte on */
-	__u32 left;	    /* bytes of the write */
-	__u32 window;	    /* the latest 4 bytes */
-	__u32 ended;
-	__u32 pad;
-};
-
 /* Take the start of a first line, and return its status. */
-static __always_inline __u32 head_status(struct head *head)
+static __always_inline __u32 head_status(struct answer_head *head)
 {
 	__u8 line[32] = {};
 	__u32 have = 0;
@@ -54,7 +47,7 @@ static __always_inline __u32 head_status(struct head *head)
 	return have == STATUS_LINE ? status_of_line(line) : STATUS_UNKNOWN;
 }
 
-static long head_step(__u32 i, struct head *head)
+static long head_step(__u32 i, struct answer_head *head)
 {
 	__u8 byte = 0;
 
@@ -71,7 +64,13 @@ static long head_step(__u32 i, struct head *head)
 	return head->ended;
 }
 
-static __always_inline int status_of_heads(struct head *head)
+static long kept_head_step(__u32 i, struct answer_head **head)
+{
+	return head_step(i, *head);
+}
+
+/* @kept: the head is in a map. Then the verifier does not follow its numbers through each step. */
+static __always_inline int status_of_heads(struct answer_head *head, bool kept)
 {
 	__u32 status = STATUS_UNKNOWN;
 
@@ -80,7 +79,10 @@ static __always_inline int status_of_heads(struct head *head)
 		if (!status_is_interim(status))
 			return status;
 		head->ended = 0;
-		bpf_loop(STATUS_HEAD_MOST, head_step, head, 0);
+		if (kept)
+			bpf_loop(STATUS_HEAD_MOST, kept_head_step, &head, 0);
+		else
+			bpf_loop(STATUS_HEAD_MOST, head_step, head, 0);
 		if (!head->ended)
 			return STATUS_UNKNOWN;
 		if (!head->left)
@@ -89,29 +91,46 @@ static __always_inline int status_of_heads(struct head *head)
 	return STATUS_UNKNOWN;
 }
 
+__noinline int status_in(__u64 text, __u32 length)
+{
+	struct answer_head head = {.bytes = {.at = text, .left = length}, .left = length};
+
+	return status_of_heads(&head, false);
+}
+
+/* Return the result of status_written(), for bytes that can be seen. @looks: with a suspicion. */
+static __always_inline int status_in_write(__u32 count, bool looks)
+{
+	struct answer_look *look;
+	int suspicion;
+	__u32 zero = 0;
+
+	look = bpf_map_lookup_elem(&answer_looks, &zero);
+	if (!look)
+		return STATUS_UNKNOWN;
+	if (looks) {
+		suspicion = answer_look(look, 0, count);
+		if (!status_is_interim(look->status))
+			return look->status | suspicion << STATUS_BITS;
+	}
+	look->head = (struct answer_head){.left = count};
+	bytes_begin(&look->head.bytes, count);
+	return status_of_heads(&look->head, true);
+}
+
 __noinline int status_written(struct conn *c, __u32 count)
 {
-	struct head head = {.left = count};
 	int status;
 
 	if (!c)
 		return STATUS_UNKNOWN;
-	if (config.tls && clear_is_needed(c)) {
+	if (config.tls && clear_is_needed(c))
 		status = clear_answer(c);
-	} else {
-		bytes_begin(&head.bytes, count);
-		status = status_of_heads(&head);
-	}
+	else
+		status = status_in_write(count, !(c->marks & MARK_TLS));
 	if (status == STATUS_INTERIM)
 		c->marks |= MARK_HTTP1;
 	return status;
-}
-
-__noinline int status_in(__u64 text, __u32 length)
-{
-	struct head head = {.bytes = {.at = text, .left = length}, .left = length};
-
-	return status_of_heads(&head);
 }
 
 /*

@@ -21,12 +21,16 @@
 /* With --tls: the write begins no response, it belongs to the handshake. */
 #define STATUS_HANDSHAKE (-2)
 
+/* Above them is what the write says of pushes: enum push_suspicion. */
+#define STATUS_BITS 16
+
 /*
- * Return the status of the HTTP/1 response that the current write of @count bytes begins,
- * STATUS_UNKNOWN, STATUS_INTERIM (then the connection has HTTP/1) or STATUS_HANDSHAKE. With --tls records are no bytes of it: their text is looked at.
+ * Return the status of the HTTP/1 response that the current write of @count bytes begins, or STATUS_UNKNOWN, both with a
+ * suspicion. STATUS_INTERIM (then the connection has HTTP/1) and STATUS_HANDSHAKE have none. With --tls records are no
+ * bytes of it: their text is looked at.
  */
 int status_written(struct conn *c, __u32 count);
-/* The same for the @length bytes at @text in the process's memory. */
+/* The same, without a suspicion, for the @length bytes at @text in the process's memory. */
 int status_in(__u64 text, __u32 length);
 
 /*

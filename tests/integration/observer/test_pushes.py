@@ -4,7 +4,7 @@ bytes are written by a test itself. tests/unit/bpf/protocol/websocket.c and even
 
 tools/mutate: "a frame that goes on is a message", "a server's message is an exchange". And: "events are the rest of their
 response"; "a comment is an event"; "frames that came with the handshake are none"; "a read amid events is passed over"; "the
-server's end is the client's"; "pushes are read twice".
+server's end is the client's"; "pushes are read twice"; "the type of events is looked for at few places".
 """
 import asyncio
 import gzip
@@ -35,6 +35,7 @@ HANDSHAKE = b"GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: w
 SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nupgrade: WebSocket\r\n\r\n"
 EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n"
 EVENT = b"event: news\ndata: hello\n\n"
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nab"
 
 
 def chunk(data):
@@ -380,6 +381,31 @@ def test_events_cut_at_every_byte(start, head, wrap):
     entry = scene.end()
     assert entry["events"] == {"responses": 1, "given_up": 0, "count": 4 + 5 * 4, "bytes": len(data) + 5 * 4 * len(EVENT)}
     assert entry["exchanges"] == 1 and entry["stages"]["respond"]["max_ns"] == 0
+
+
+def test_the_type_is_found_at_any_place(start):
+    """Of heads of any length up to the limit, in one buffer and in two; other responses are between them."""
+    scene = Scene(start, "--http")
+    paddings = [*range(40), *range(945, 966), *range(980, 990)]
+    limit = 1023 - EVENTS.index(b"; charset")
+    for padding in paddings:
+        head = EVENTS.replace(b"OK\r\n", b"OK\r\nX:" + b"x" * (padding - 4) + b"\r\n") if padding > 3 else EVENTS
+        cut = len(head) - 70 + padding % 20
+        for pieces in ((head,), (head[:cut], head[cut:])):
+            client, server = scene.connect()
+            for answer in ((ANSWER,), pieces):
+                client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                server.recv(4096)
+                os.writev(server.fileno(), answer)
+                client.recv(4096)
+            server.sendall(chunk(EVENT))
+            client.close()
+            server.close()
+    entry = scene.end()
+    found = 2 * sum(padding <= limit for padding in paddings)
+    assert found == 2 * (40 + 21)
+    assert entry["events"] == {"responses": found, "given_up": 0, "count": found, "bytes": found * len(EVENT)}
+    assert entry["exchanges"] == 4 * len(paddings) and by_status(entry) == {200: 4 * len(paddings)}
 
 
 def test_pushes_are_read_once(start):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * bpf/protocol/events.h, the kernel's own source: which lines dispatch an event. Streams are those of the HTML Living
- * Standard (9.2.6), and with each form of a line's end.
+ * bpf/protocol/events.h, the kernel's own source: which lines dispatch an event, and where their type is. Streams are those of
+ * the HTML Living Standard (9.2.6), and with each form of a line's end.
  */
 #include "unit.h"
 
@@ -89,13 +89,39 @@ static void a_byte_order_mark(void **state)
 	       1);
 }
 
+/* Return whether a text of zeros with @type at @at is taken for one with events, as bpf/tcp/answer.bpf.c looks at it. */
+static bool has_type(const char *type, size_t at)
+{
+	char text[128] = "";
+	__u64 word;
+
+	memcpy(text + at, type, strlen(type));
+	for (size_t i = 0; i + sizeof(word) <= sizeof(text); i += EVENTS_TYPE_APART) {
+		memcpy(&word, text + i, sizeof(word));
+		if (events_type_part(word))
+			return true;
+	}
+	return false;
+}
+
+static void the_type_is_found_anywhere(void **state)
+{
+	(void)state;
+	for (size_t at = 0; at < 100; at++) {
+		assert_true(has_type("text/event-stream", at));
+		assert_true(has_type("Text/EVENT-Stream", at));
+		assert_false(has_type("text/html; charset=utf-8", at));
+		assert_false(has_type("application/octet-stream", at));
+		assert_false(has_type("content-event", at));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(streams_of_the_standard),
-		cmocka_unit_test(ends_of_lines),
-		cmocka_unit_test(what_is_no_event),
-		cmocka_unit_test(a_byte_order_mark),
+		cmocka_unit_test(streams_of_the_standard),    cmocka_unit_test(ends_of_lines),
+		cmocka_unit_test(what_is_no_event),	      cmocka_unit_test(a_byte_order_mark),
+		cmocka_unit_test(the_type_is_found_anywhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* Looks at the start of a response. See answer.h. */
+#include "answer.h"
+
+#include "bytes.h"
+#include "state.h"
+
+#include "protocol/events.h"
+#include "protocol/http1.h"
+
+#define ANSWER_BUFFERS 8
+/* Places that are looked at in one step, and words that are cleared. */
+#define ANSWER_PLACES  4
+#define ANSWER_CLEARED 8
+
+/* Four bytes, the first one lowest. */
+#define WORD(a, b, c, d) ((__u32)(a) | (__u32)(b) << 8 | (__u32)(c) << 16 | (__u32)(d) << 24)
+
+/* Return whether the first @have bytes end with a head. */
+static __always_inline bool head_ends(const struct answer_look *look, __u64 have)
+{
+	barrier_var(have); /* or the verifier does not see its bounds */
+	if (have < sizeof(__u32) || have >= ANSWER_TEXT)
+		return false;
+	return *(const __u32 *)((const __u8 *)look->text + have - sizeof(__u32)) == HTTP1_HEAD_END;
+}
+
+/*
+ * Copy the first of @bytes, which are @count, to look->text. Return their number. The buffer that ends with the head is the
+ * last one: many servers have the body in another.
+ */
+static __always_inline __u32 copy_start(struct answer_look *look, struct bytes *bytes, __u32 count)
+{
+	__u8 *text = (__u8 *)look->text;
+	__u32 have = 0;
+
+	for (int i = 0; i < ANSWER_BUFFERS && have < ANSWER_TEXT - 1; i++) {
+		__u32 room = ANSWER_TEXT - 1 - have;
+
+		if (!bytes_more(bytes))
+			break;
+		if (room > bytes->left)
+			room = bytes->left;
+		if (room > count - have)
+			room = count - have;
+		barrier_var(room); /* or the verifier does not see the bounds */
+		barrier_var(have);
+		room &= ANSWER_TEXT - 1;
+		have &= ANSWER_TEXT - 1;
+		if (bpf_probe_read_user(text + have, room, (void *)bytes->at))
+			break;
+		bytes_pass(bytes, room);
+		have += room;
+		if (head_ends(look, have))
+			break;
+	}
+	return have;
+}
+
+/*
+ * Return whether the first @have bytes have the type of server-sent events, anywhere. A word of it is then at a place that is
+ * looked at. Other fields and bodies may have it, too: pushes_begin() of pushes.h finds that out.
+ */
+static __always_inline bool has_events(const struct answer_look *look, __u32 have)
+{
+	const __u8 *text = (const __u8 *)look->text;
+
+#pragma clang loop unroll(disable)
+	for (__u32 at = 0; at < ANSWER_TEXT && at < have; at += ANSWER_PLACES * EVENTS_TYPE_APART) {
+#pragma clang loop unroll(full)
+		for (__u32 k = 0; k < ANSWER_PLACES * EVENTS_TYPE_APART; k += EVENTS_TYPE_APART)
+			if (events_type_part(*(const __u64 *)(text + at + k)))
+				return true;
+	}
+	return false;
+}
+
+static __always_inline enum push_suspicion suspicion_of(const struct answer_look *look, __u32 have)
+{
+	const __u32 *words = (const __u32 *)look->text;
+
+	if (words[0] != WORD('H', 'T', 'T', 'P'))
+		return PUSH_CUT_SHORT;
+	if (have < HTTP1_STATUS_LENGTH)
+		return PUSH_UNSUSPECTED;
+	if (words[2] == WORD(' ', '1', '0', '1'))
+		return PUSH_SUSPECTED;
+	return words[2] == WORD(' ', '2', '0', '0') && has_events(look, have) ? PUSH_SUSPECTED
+									      : PUSH_UNSUSPECTED;
+}
+
+/* No text is kept. The words are volatile because clang would call memset(). */
+static __always_inline void forget(struct answer_look *look, __u32 have)
+{
+#pragma clang loop unroll(disable)
+	for (__u32 at = 0; at < ANSWER_TEXT / 8 && at < (have + 7) / 8; at += ANSWER_CLEARED) {
+#pragma clang loop unroll(full)
+		for (int k = 0; k < ANSWER_CLEARED; k++)
+			PLAIN(&look->text[at + k]) = 0;
+	}
+}
+
+__noinline int answer_look(struct answer_look *look, __u64 text, __u32 count)
+{
+	struct bytes bytes = {.at = text, .left = count};
+	enum push_suspicion suspicion;
+	__u32 have;
+
+	if (!look)
+		return PUSH_UNSUSPECTED;
+	if (!text)
+		bytes_begin(&bytes, count);
+	look->have = copy_start(look, &bytes, count);
+	have = REREAD(&look->have);
+	look->status = have < STATUS_LINE ? STATUS_UNKNOWN : status_of_line((__u8 *)look->text);
+	suspicion = suspicion_of(look, have);
+	forget(look, have);
+	return suspicion;
+}
