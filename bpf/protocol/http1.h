@@ -352,19 +352,19 @@ HTTP1_INLINE int http1_pass(struct command_side *s, __u64 bytes)
 
 #define HTTP1_HEAD_END 0x0a0d0a0dU /* "\r\n\r\n", the first byte lowest */
 
-/*
- * Return the sum of @empty and the ends of empty lines in the next 8 bytes, the first one lowest, each counted in its byte.
- * A line of one byte counts as empty, too. *newlines: 0x80 for each of the 8 bytes before that is a newline, and of these
- * afterwards.
- */
-HTTP1_INLINE __u64 http1_empty_lines(__u64 empty, __u64 *newlines, __u64 bytes)
-{
-	const __u64 low = 0x7f7f7f7f7f7f7f7fULL;
-	__u64 differs = bytes ^ 0x0a0a0a0a0a0a0a0aULL, before = *newlines;
-	__u64 now = ~(((differs & low) + low) | differs | low);
+/* The start of http1_lines_apart(), and its result for text without an empty line. */
+#define HTTP1_APART 0x8080808080808080ULL
 
-	*newlines = now;
-	return empty + ((now & (now << 8 | before >> 56 | now << 16 | before >> 48)) >> 7);
+/*
+ * Look at 8 bytes, and those that begin one and two bytes later, the first one of each lowest. A bit of @apart is cleared
+ * for each byte that ends a line while one of the next two ends another. That is an empty line, or one of a byte. Some other
+ * bytes that no text has pass for newlines: those that have none of the bits 0, 2, 5 and 6.
+ */
+HTTP1_INLINE __u64 http1_lines_apart(__u64 apart, __u64 bytes, __u64 next, __u64 after)
+{
+	const __u64 others = 0x6565656565656565ULL, carry = 0x7f7f7f7f7f7f7f7fULL;
+
+	return apart & (((bytes | next) & others) + carry) & (((bytes | after) & others) + carry);
 }
 
 /* ---- requests ---- */

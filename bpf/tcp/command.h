@@ -19,9 +19,10 @@
 #define COMMANDS_BATCHES 32
 #define COMMANDS_CHUNK	 64
 
-/* Maximum of bytes that are looked at together, and the number of words of 8 bytes in one step. */
+/* Maximum of bytes that are looked at together, and words of 8 bytes in one step. After the bytes a step may reach others. */
 #define PIPELINE_TEXT  1024
-#define PIPELINE_GROUP 8
+#define PIPELINE_WORDS 2
+#define PIPELINE_AFTER (PIPELINE_WORDS + 1)
 
 /* Of struct command_conn.protocol, with --http. It is not given for a port, but seen (pipeline.h). */
 #define COMMAND_HTTP1 COMMAND_PROTOCOL_COUNT
@@ -114,7 +115,7 @@ struct command_conn {
 	struct command_batch batches[COMMANDS_BATCHES];
 	union {
 		__u32 queue[COMMANDS_QUEUED];
-		__u64 text[PIPELINE_TEXT / 8 + PIPELINE_GROUP]; /* of a look (pipeline.bpf.c) */
+		__u64 text[PIPELINE_TEXT / 8 + PIPELINE_AFTER]; /* of a look (pipeline.bpf.c) */
 	};
 };
 

@@ -54,30 +54,30 @@ static __always_inline __u8 pipeline_byte(struct command_conn *h)
 
 /* ---- the look ---- */
 
-/* Words of a read in which empty lines are counted. */
-struct pipeline_scan {
-	struct command_conn *look;
-	__u64 empty, newlines; /* see http1_empty_lines() */
-};
-
-static long scan_step(__u32 i, struct pipeline_scan *scan)
+/* Return whether no line of the text before @end is empty, and clear it. The words at @end end no line. */
+static __always_inline bool lines_apart(__u8 *text, __u64 end)
 {
-	__u64 *words;
-	__u64 empty = scan->empty, newlines = scan->newlines;
-	__u64 at = i;
+	__u64 apart = HTTP1_APART;
 
-	barrier_var(at); /* or the verifier does not see its bound */
-	at = (at & (PIPELINE_TEXT / (8 * PIPELINE_GROUP) - 1)) * PIPELINE_GROUP;
-	words = &scan->look->text[at];
+#pragma clang loop unroll(disable)
+	for (__u64 at = 0; at < end; at += 8 * PIPELINE_WORDS) {
 #pragma clang loop unroll(full)
-	for (int k = 0; k < PIPELINE_GROUP; k++) {
-		empty = http1_empty_lines(empty, &newlines, words[k]);
-		words[k] =
-			0; /* no text is kept, and the next one's last step has nothing after it */
+		for (int k = 0; k < 8 * PIPELINE_WORDS; k += 8) {
+			__u8 *word = text + at + k;
+
+			apart = http1_lines_apart(apart, *(__u64 *)word, *(__u64 *)(word + 1),
+						  *(__u64 *)(word + 2));
+			PLAIN((__u64 *)word) = 0; /* no text is kept */
+		}
 	}
-	scan->empty = empty;
-	scan->newlines = newlines;
-	return 0;
+	return apart == HTTP1_APART;
+}
+
+static __always_inline void put_after(__u64 *last, __u64 word)
+{
+#pragma clang loop unroll(full)
+	for (int k = 0; k < PIPELINE_AFTER; k++)
+		last[k] = word;
 }
 
 /*
@@ -86,29 +86,29 @@ static long scan_step(__u32 i, struct pipeline_scan *scan)
  */
 __noinline int pipeline_is_single(struct command_conn *look, __u32 count)
 {
-	struct pipeline_scan scan = {.look = look};
-	__u64 empty = 0, size = count;
-	__u32 end;
-	__u8 *text, first;
+	__u64 size = count;
+	struct bytes bytes;
+	__u64 *last;
+	bool single;
+	__u8 *text;
 
 	if (!look)
 		return 0;
-	bytes_begin(&look->bytes, count);
-	if (!bytes_more(&look->bytes) || look->bytes.left < size)
-		return 0;
-	barrier_var(size); /* or the verifier does not see its bounds */
-	if (size < sizeof(end) || size > PIPELINE_TEXT)
-		return 0;
-	if (bpf_probe_read_user(look->text, size, (void *)look->bytes.at))
+	bytes_begin(&bytes, count);
+	if (!bytes_more(&bytes) || bytes.left < size)
 		return 0;
 	text = (__u8 *)look->text;
-	first = text[0];
-	end = *(__u32 *)(text + size - sizeof(end));
-	bpf_loop((size + 8 * PIPELINE_GROUP - 1) / (8 * PIPELINE_GROUP), scan_step, &scan, 0);
-#pragma clang loop unroll(full)
-	for (int k = 0; k < 64; k += 8)
-		empty += scan.empty >> k & 0xff;
-	return empty == 1 && first == 'G' && end == HTTP1_HEAD_END;
+	barrier_var(size); /* or the verifier does not see its bounds */
+	if (size < sizeof(__u32) || size > PIPELINE_TEXT)
+		return 0;
+	if (bpf_probe_read_user(text, size, (void *)bytes.at))
+		return 0;
+	last = (__u64 *)(text + size - sizeof(__u32));
+	single = *text == 'G' && *(__u32 *)last == HTTP1_HEAD_END;
+	put_after(last, ~0ULL);
+	single &= lines_apart(text, size - sizeof(__u32));
+	put_after(last, 0);
+	return single;
 }
 
 static long look_step(__u32 i, struct pipeline_call *call)

@@ -223,41 +223,68 @@ static void bodies_may_be_long(void **state)
 	assert_string_equal(told.text, "(200)");
 }
 
-/* Return how many empty lines, or lines of one byte, end in the text, as bpf/tcp/pipeline.bpf.c does. */
-static unsigned int empty_lines(const uint8_t *text, size_t length)
+static __u64 word_at(const uint8_t *text)
 {
-	__u64 empty = 0, newlines = 0, bytes;
-	unsigned int sum = 0;
+	__u64 word;
 
-	for (size_t i = 0; i < length; i += sizeof(bytes)) {
-		bytes = 0;
-		memcpy(&bytes, text + i, length - i < sizeof(bytes) ? length - i : sizeof(bytes));
-		empty = http1_empty_lines(empty, &newlines, bytes);
-	}
-	for (unsigned int k = 0; k < 64; k += 8)
-		sum += empty >> k & 0xff;
-	return sum;
+	memcpy(&word, text, sizeof(word));
+	return word;
+}
+
+/* As bpf/tcp/pipeline.bpf.c does. @text has room for a word and two bytes after its last one, which end no line. */
+static bool lines_apart(const uint8_t *text, size_t length)
+{
+	__u64 apart = HTTP1_APART;
+
+	for (size_t i = 0; i < length; i += sizeof(__u64))
+		apart = http1_lines_apart(apart, word_at(text + i), word_at(text + i + 1),
+					  word_at(text + i + 2));
+	return apart == HTTP1_APART;
 }
 
 /* At any place of a word, and beside bytes that are almost newlines. */
 static void empty_lines_are_found_anywhere(void **state)
 {
-	static const char bytes[] = "\n\r\x0b\x09\x8a\xffG\x00\n\n\r\n";
-	uint8_t text[200];
+	static const char bytes[] = "\n\r\r\x0b\x09\xff\x0b\x0e ~G\n\r";
+	uint8_t text[212];
 	uint32_t random = 1;
+	unsigned int found = 0;
 
 	(void)state;
 	for (unsigned int run = 0; run < 20000; run++) {
-		size_t length = 1 + run % sizeof(text);
-		unsigned int expected = 0;
+		size_t length = 1 + run % 200;
+		bool expected = true;
 
+		memset(text, 0xff, sizeof(text));
 		for (size_t i = 0; i < length; i++) {
 			random = random * 1103515245 + 12345;
-			text[i] = (uint8_t)bytes[(random >> 16) % (run % 2 ? 7 : sizeof(bytes))];
-			expected += text[i] == '\n' &&
-				    ((i && text[i - 1] == '\n') || (i > 1 && text[i - 2] == '\n'));
+			text[i] =
+				(uint8_t)bytes[(random >> 16) % (run % 2 ? 3 : sizeof(bytes) - 1)];
+			/* Newlines are rare. */
+			if (text[i] == '\n' && random >> 28 != 0)
+				text[i] = 'X';
+			expected &= text[i] != '\n' ||
+				    ((!i || text[i - 1] != '\n') && (i < 2 || text[i - 2] != '\n'));
 		}
-		assert_int_equal(empty_lines(text, length), expected);
+		assert_int_equal(lines_apart(text, length), expected);
+		found += !expected;
+	}
+	assert_in_range(found, 500, 19500);
+}
+
+/* Every byte but those that no text has. */
+static void other_bytes_end_no_line(void **state)
+{
+	(void)state;
+	for (unsigned int byte = 0; byte < 256; byte++) {
+		uint8_t text[26];
+
+		memset(text, 0xff, sizeof(text));
+		text[8] = text[9] = (uint8_t)byte;
+		if (byte == '\n')
+			assert_false(lines_apart(text, 16));
+		else if (byte >= ' ' && byte < 0x80)
+			assert_true(lines_apart(text, 16));
 	}
 }
 
@@ -274,6 +301,7 @@ int main(void)
 		cmocka_unit_test(other_bytes_are_no_responses),
 		cmocka_unit_test(bodies_may_be_long),
 		cmocka_unit_test(empty_lines_are_found_anywhere),
+		cmocka_unit_test(other_bytes_end_no_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
