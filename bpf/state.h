@@ -72,6 +72,11 @@ enum conn_mark {
 	MARK_LASTING = MARK_SETTLED | MARK_TLS | MARK_HTTP1 | MARK_GREETED,
 };
 
+enum conn_touch {
+	TOUCHED = 1 << 0,      /* the server has read from it or written to it: it is accepted */
+	TOUCHED_KEPT = 1 << 1, /* its socket has a struct command_conn of tcp/pipeline.h */
+};
+
 /* Further state of a sampled exchange; other exchanges do not use it. */
 struct conn_sample {
 	__u64 accept_delay_ns; /* how long the request waited for accept() */
@@ -143,7 +148,7 @@ struct conn {
 	__u16 busy_ticks;     /* TCP's busy ticks at the first read (tcp/busy.h) */
 	__u16 marks;	      /* enum conn_mark */
 	__u8 phase;	      /* enum conn_phase */
-	__u8 touched;	      /* the server has read from it or written to it: it is accepted */
+	__u8 touched;	      /* enum conn_touch */
 	__u32 pending;	      /* 1: its event is still to be sent (tcp/sample.h) */
 
 	__u64 established_ns; /* 0: preexisting */

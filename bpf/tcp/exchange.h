@@ -31,7 +31,7 @@ static __always_inline __u64 conn_touched(const struct sock *sk, struct conn *c,
 {
 	__u64 accepted_ns;
 
-	c->touched = 1;
+	c->touched |= TOUCHED;
 	owner_seen(c->service);
 	if (!c->established_ns)
 		return 0;

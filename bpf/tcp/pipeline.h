@@ -135,7 +135,7 @@ static __always_inline void pipeline_follow(const struct sock *sk, struct conn *
 
 	if (!pipeline_is_possible(sk, c, flags))
 		return;
-	h = command_conn_of(sk);
+	h = c->touched & TOUCHED_KEPT ? command_conn_of(sk) : NULL;
 	if (h && h->over)
 		return;
 	look = bpf_map_lookup_elem(&pipeline_looks, &zero);
@@ -161,6 +161,7 @@ static __always_inline void pipeline_follow(const struct sock *sk, struct conn *
 		h = bpf_sk_storage_get(&command_conns, (void *)sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!h)
 		return;
+	c->touched |= TOUCHED_KEPT;
 	h->service = c->service;
 	if (said == PIPELINE_MORE)
 		pipeline_begin(sk, h, c, bytes, last_read_ns);
