@@ -65,6 +65,16 @@ def test_probe(vm):
         assert candidate["works"] or candidate["reason"], candidate
 
 
+@on_outer
+def test_cost(vm):
+    """Where a program attaches to a function only once, times with it and without it are not known."""
+    status, answer, error = vm.said("cost")
+    if vm.kernel == "5.10":
+        assert status == 3 and "attaches a program to a function only once" in error and not answer
+    else:
+        assert status == 0 and {"observed", "http"} <= json.loads(answer)["cost"]["server_ns"].keys()
+
+
 @on_each
 def test_connections(vm):
     """Connections need no request programs: they work on every kernel."""
