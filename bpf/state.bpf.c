@@ -87,5 +87,6 @@ __u16 ports_low = 0, ports_high = 0;
 __u64 ports_held[1024] = {};
 __u64 ports_unplaced = 0;
 __u32 listeners_next;
+__u32 streams_wanted = 0, streams_attached = 0;
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -245,7 +245,7 @@ DECLARE_ARRAY(splits, struct service_split, 1, BPF_F_MMAPABLE);
 /* [copy_of(service)], with --http. */
 DECLARE_ARRAY(statuses, struct service_statuses, 1, BPF_F_MMAPABLE);
 
-/* [service], shared by all CPUs, with --http. */
+/* [service], shared by all CPUs, with config.streams. */
 DECLARE_ARRAY(windows, struct service_windows, 1, BPF_F_MMAPABLE);
 
 /* [copy_of(service) × route_rows + row], with --route. */
@@ -453,6 +453,8 @@ extern __u64 ports_held[1024];
 extern __u64 ports_unplaced;
 /* Listeners that the pass over the sockets has met. */
 extern __u32 listeners_next;
+/* With config.beside: a connection speaks HTTP/2; user space has attached the programs for its streams (tcp/beside.h). */
+extern __u32 streams_wanted, streams_attached;
 
 /* Return the place of @sk: the kernel's struct sock, as struct bpf_sock has other fields. */
 static __always_inline struct conn_place *place_of(const void *sk)

@@ -13,6 +13,8 @@ static void warn_missing(const struct plan *plan)
 		const struct plan_row *row = &plan->rows[i];
 		enum question question = row->candidate->question;
 
+		if (question == QUESTION_HTTP && !plan->http)
+			continue;
 		if (row->rehearsed && row->reason[0] && question != QUESTION_ACCEPT &&
 		    !plan_chosen(plan, question))
 			log_warn("%s refused, missing: %s: %s", row->candidate->hook,

@@ -130,6 +130,7 @@ static int build_plan(struct observation *o, bool hopeful)
 		.transmit = o->options->transmit_below,
 		.cpu = o->options->cpu,
 		.http = o->options->http,
+		.streams = !o->options->no_http2,
 		.tls = o->options->tls,
 		.commands = o->options->protocol_count,
 		.cgroup_fd = o->cgroup_fd,
@@ -158,6 +159,14 @@ static void say_library(const char *path, int error)
 	else
 		log_warn("--tls: %s: statuses and routes of its users are not known: %s", path,
 			 reason);
+}
+
+static void say_streams(int error)
+{
+	if (error)
+		log_warn("streams of HTTP/2 cannot be followed yet: %s", strerror(-error));
+	else
+		log_debug("a connection speaks HTTP/2: streams are followed from now on");
 }
 
 /* ---- what is observed ---- */
@@ -404,6 +413,8 @@ static int fill_config(const struct observation *o, struct observer_config *ret_
 		.transmit_stamps = plan_transmit_stamps(&o->plan),
 		.cpu = !!plan_chosen(&o->plan, QUESTION_CPU),
 		.http = !plan_missing_http(&o->plan),
+		.streams = !plan_missing_streams(&o->plan),
+		.beside = plan_beside(&o->plan),
 		.tls = !plan_missing_tls(&o->plan),
 		.route_rows = plan_missing_http(&o->plan) ? 0 : o->options->route_rows,
 		.propose = !plan_missing_http(&o->plan) && o->options->propose_routes,
@@ -514,6 +525,7 @@ static int load(struct observation *o)
 	options.cgroup_fd = o->cgroup_fd;
 	options.target_fd = o->target.cgroup_fd;
 	options.routes = o->options->routes;
+	options.streams = say_streams;
 	r = loader_open(&o->plan, &options, &o->loader);
 	r = r ? r : add_services(o);
 	return r ? r : loader_attach(o->loader);

@@ -27,6 +27,7 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 /* For what @sk points to, see netns.h. */
 #define UNTRUSTED(sk) ((const struct sock *)RDONLY(sk, struct tcp_sock))
 #define ACCEPTED(sk)  (!!UNTRUSTED(sk)->sk_socket)
+#define STREAMS_BESIDE
 
 #include "clear_pushes.h"
 #include "commands.h"
@@ -139,14 +140,23 @@ int BPF_PROG(exchange_send, struct sock *sk, int ret, int flags)
 	return 0;
 }
 
-/* The same with --http or --protocol, in separate programs: the plain ones pay nothing for it. */
+/*
+ * The same with --http or --protocol, in separate programs: the plain ones pay nothing for it. With config.beside they
+ * come beside the plain ones (beside.h).
+ */
 SEC("?tp_btf/sk_data_ready")
 int BPF_PROG(exchange_ready_http, const struct sock *sk)
 {
+	bool observed = port_observed(sk->__sk_common.skc_num);
+
+	if (config.beside && observed)
+		beside_arrival(sk);
+	if (config.beside)
+		return 0;
 	if (sk->__sk_common.skc_state == TCP_LISTEN)
 		listener_ready(sk);
-	else if (port_observed(sk->__sk_common.skc_num))
-		exchange_arrival(sk, config.http);
+	else if (observed)
+		exchange_arrival(sk, config.streams);
 	return 0;
 }
 
@@ -156,13 +166,15 @@ int BPF_PROG(exchange_recv_http, struct sock *sk, int ret, int flags)
 	struct conn *c = conn_read(sk, ret, flags);
 	__u64 last_read_ns;
 
-	if (!c || (config.http && http2_read(sk, c, ret, flags)) ||
+	if (c && config.beside)
+		beside_read(sk, c, ret, flags);
+	if (!c || config.beside || (config.streams && http2_read(sk, c, ret, flags)) ||
 	    commands_read(sk, c, ret, flags))
 		return 0;
 	if (config.route_rows)
 		c->route_skip = ret; /* unless the read has bytes of a message */
 	last_read_ns = pipeline_last_read(c);
-	exchange_read(sk, c, ret, flags, config.http);
+	exchange_read(sk, c, ret, flags, config.streams);
 	if (config.route_rows)
 		route_follow(sk, c, ret, flags);
 	if (config.http)
@@ -181,8 +193,11 @@ int BPF_PROG(exchange_send_http, struct sock *sk, int ret, int flags)
 	int suspicion;
 	__u32 phase;
 
-	if (!c || (config.http && (http2_write(sk, c, ret) || pushes_write(sk, c, ret))) ||
-	    commands_write(sk, c, ret) || (config.http && older_pushes_write(sk, c, ctx[1])))
+	if (c && config.beside)
+		beside_write(sk, c, ret);
+	if (!c || config.beside || (config.streams && http2_write(sk, c, ret)) ||
+	    (config.http && pushes_write(sk, c, ret)) || commands_write(sk, c, ret) ||
+	    (config.http && older_pushes_write(sk, c, ctx[1])))
 		return 0;
 	phase = c->phase;
 	suspicion = exchange_write(sk, c, ret, config.http);

@@ -137,7 +137,7 @@ static __always_inline void exchange_begin(const struct reading *r, struct conn 
 	if (c->start_ns > c->first_read_ns)
 		exchange_inconsistent(c, r->slot);
 	sample_begin(r->sk, c, c->accept_delay_ns);
-	if (!(http && c->marks & MARK_HTTP1) && batch_drawn(r->sk, c))
+	if (!(http && config.http && c->marks & MARK_HTTP1) && batch_drawn(r->sk, c))
 		batch_look(c->service, c->marks, r->bytes);
 	transmit = transmit_marks(c);
 	if (transmit)
@@ -498,7 +498,7 @@ static __always_inline int exchange_write(const struct sock *sk, struct conn *c,
 		route_responding(c, now);
 	if (c->phase == CONN_RESPONDING)
 		exchange_responding(c, slot, now);
-	else
+	else if (http || !beside_early(sk, c, bytes))
 		unsolicited(c, slot, now);
 	return suspicion;
 }

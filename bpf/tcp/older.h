@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Connections with HTTP/2 that are older than the observation, with --http. They are picked up where frames begin.
+ * Connections with HTTP/2 that are older than the programs that follow streams: with --http older than the observation,
+ * and see beside.h. They are picked up where frames begin.
  * That may be at the start of any read or write. Frames in a row prove it (http2_is_proof()), in each direction alone.
  * Frames after that are followed.
  *

@@ -10,6 +10,7 @@
 #define BPF_TCP_SPEAKS_H
 
 #include "arrival.h"
+#include "beside.h"
 #include "streams.h"
 #include "tls.h"
 #include "transmit.h"
@@ -413,6 +414,8 @@ static __always_inline void becomes_http2(const struct sock *sk, struct conn *c,
 		counter = COUNTER_HTTP2;
 	else if (http && !c->established_ns && streams_begin_older(sk, c, before))
 		counter = COUNTER_HTTP2_OLDER;
+	else if (!http && BESIDE)
+		counter = beside_begin(sk, c, before);
 	becomes_opaque(sk, c, counter);
 }
 

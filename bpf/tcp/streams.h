@@ -69,26 +69,46 @@ static __always_inline bool stream_take(struct http2_conn *h, __u32 id)
 
 /* ---- arrivals ---- */
 
+static __always_inline void streams_arrival_at(struct http2_arrivals *a, __u64 range, __u64 ns)
+{
+	__u32 place = a->next & (HTTP2_ARRIVALS - 1);
+
+	PLAIN(&a->range[place]) = 0;
+	atomic_order(&a->pad);
+	PLAIN(&a->ns[place]) = ns;
+	atomic_order(&a->pad);
+	PLAIN(&a->range[place]) = range;
+	atomic_order(&a->pad);
+	PLAIN(&a->next) = a->next + 1;
+}
+
 /*
  * Note that bytes of @range have become readable. As arrival_note(), with the socket's lock held.
  */
 static __always_inline void streams_arrival(const struct sock *sk, __u64 range)
 {
 	struct http2_stored *stored = http2_stored_of(sk);
-	struct http2_arrivals *a;
-	__u32 place;
+
+	if (stored)
+		streams_arrival_at(&stored->arrivals, range, clock_arrived(sk));
+}
+
+/* The same if another program has noted the arrival with the connection: copy the latest one from there. */
+static __always_inline void streams_arrived(const struct sock *sk, const struct conn *c)
+{
+	struct http2_stored *stored = http2_stored_of(sk);
+	__u32 newest = c->newest & 1, queued = (c->queue.next - 1) & (ARRIVALS_QUEUED - 1), last;
+	__u64 range = c->arrival_range[newest], ns = c->arrival_ns[newest];
 
 	if (!stored)
 		return;
-	a = &stored->arrivals;
-	place = a->next & (HTTP2_ARRIVALS - 1);
-	PLAIN(&a->range[place]) = 0;
-	atomic_order(&a->pad);
-	PLAIN(&a->ns[place]) = clock_arrived(sk);
-	atomic_order(&a->pad);
-	PLAIN(&a->range[place]) = range;
-	atomic_order(&a->pad);
-	PLAIN(&a->next) = a->next + 1;
+	if (range >> 32 != c->announced) {
+		range = c->queue.range[queued];
+		ns = c->queue.ns[queued];
+	}
+	last = (stored->arrivals.next - 1) & (HTTP2_ARRIVALS - 1);
+	if (range >> 32 == c->announced && stored->arrivals.range[last] != range)
+		streams_arrival_at(&stored->arrivals, range, ns);
 }
 
 /* ---- how a stream ends ---- */

@@ -50,7 +50,7 @@ struct observer_config {
 	__u8 cpu;	      /* divide service by the state of the serving thread */
 	__u8 plain;	      /* before Linux 5.12: no socket storage, no atomics that return */
 	__u8 listener_depths; /* keep queue depths of all listeners, for the doctor */
-	__u8 http;	      /* HTTP/2 streams are exchanges */
+	__u8 http;	      /* look into HTTP: statuses, pipelines, pushes */
 	__u64 quiet_ns;	      /* a pause this long ends a response or an unanswered message */
 	__u64 tick_ns;	      /* of the kernel's coarse clock */
 	__u64 transmit_below; /* of 2^32 exchanges: how many to follow to the wire; 0: none */
@@ -61,8 +61,10 @@ struct observer_config {
 	__u32 cgroup;	     /* observe listeners that processes of target_cgroup open */
 	__u32 all_netns;     /* the ports, or all listeners, of every network namespace */
 	__u32 route_rows;    /* routes by which requests are counted, and 1 for others; 0: none */
-	__u16 tls;	     /* look into the plain text of OpenSSL's calls */
-	__u16 propose;	     /* keep a sample of the paths of requests without a route */
+	__u8 tls;	     /* look into the plain text of OpenSSL's calls */
+	__u8 propose;	     /* keep a sample of the paths of requests without a route */
+	__u8 streams;	     /* HTTP/2 streams are exchanges */
+	__u8 beside;	     /* their programs come beside the plain ones, once there is HTTP/2 */
 	__u32 command_count; /* ports whose protocol is given; 0: none */
 	__u32 command_rows;  /* COMMAND_ROWS with command_count, otherwise 0 */
 	struct command_port command_ports[COMMAND_PORTS];

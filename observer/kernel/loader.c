@@ -13,6 +13,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "beside.h"
 #include "clear.h"
 #include "commands.h"
 #include "maps.h"
@@ -23,12 +24,6 @@
 #include "streams.h"
 #include "visits.h"
 #include "sojourn/clock.h"
-
-/* Memory that we share with the programs. */
-struct memory {
-	void *at;
-	size_t bytes;
-};
 
 enum {
 	SLOTS,
@@ -61,23 +56,25 @@ struct loader {
 	const struct listener_gauge *listeners;
 	struct service_open *opens;
 	struct port_place *places;
-	struct memory memories[MEMORIES];
+	struct kernel_memory memories[MEMORIES];
 	struct visits visits;
 	struct clear_probes probes; /* with --tls */
 	bool probing_ended;
-	struct service_key *keys; /* room for those of all services */
+	void (*streams)(int error); /* the caller's; NULL: there is nothing more to say */
+	struct service_key *keys;   /* room for those of all services */
 };
 
 /* ---- opening ---- */
 
 static int choose(struct sojourn_bpf *skel, const struct plan *plan)
 {
+	bool beside = plan_beside(plan);
 	int r = 0;
 
 	for (size_t i = 0; !r && i < PLAN_ROWS; i++) {
 		const struct plan_row *row = &plan->rows[i];
 
-		if (!row->chosen)
+		if (!row->chosen && !(beside && row->beside))
 			continue;
 		r = loader_skeleton_choose(skel, row->candidate->program);
 		if (!r && row->candidate->also)
@@ -89,21 +86,6 @@ static int choose(struct sojourn_bpf *skel, const struct plan *plan)
 const char *loader_storage(void)
 {
 	return loader_plain() ? "hash by socket address" : "array, else storage in the socket";
-}
-
-/* mmapable arrays keep every element at a multiple of 8 bytes, the whole at whole pages. */
-static int map_memory(const struct bpf_map *map, struct memory *ret_memory)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t bytes = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
-	void *memory;
-
-	bytes = (bytes + page - 1) / page * page;
-	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-	if (memory == MAP_FAILED)
-		return -errno;
-	*ret_memory = (struct memory){memory, bytes};
-	return 0;
 }
 
 static int map_memories(struct loader *loader)
@@ -130,7 +112,7 @@ static int map_memories(struct loader *loader)
 		[LISTENERS] = {skel->maps.listeners, &loader->listeners, true},
 		[OPENS] = {skel->maps.opens, &loader->opens, true},
 		[SPANS] = {skel->maps.spans, &services->spans, true},
-		[WINDOWS] = {skel->maps.windows, &services->windows, config->http},
+		[WINDOWS] = {skel->maps.windows, &services->windows, config->streams},
 		[PLACES] = {skel->maps.port_places, &loader->places, true},
 	};
 	int r = 0;
@@ -138,7 +120,7 @@ static int map_memories(struct loader *loader)
 	for (size_t i = 0; !r && i < MEMORIES; i++) {
 		if (!rows[i].wanted)
 			continue;
-		r = map_memory(rows[i].map, &loader->memories[i]);
+		r = kernel_map_memory(rows[i].map, &loader->memories[i]);
 		memcpy(rows[i].pointer, &loader->memories[i].at, sizeof(void *));
 	}
 	return r;
@@ -156,8 +138,8 @@ static int set_target(struct loader *loader, int cgroup_fd)
 
 static int fill_routes(struct loader *loader)
 {
-	struct memory places = {};
-	int r = map_memory(loader->skel->maps.route_places, &places);
+	struct kernel_memory places = {};
+	int r = kernel_map_memory(loader->skel->maps.route_places, &places);
 
 	if (r < 0)
 		return r;
@@ -175,6 +157,7 @@ static int loader_init(struct loader *loader, const struct plan *plan,
 	if (r < 0)
 		return r;
 	r = choose(loader->skel, plan);
+	beside_hold_back(loader->skel);
 	r = r ? r : sojourn_bpf__load(loader->skel);
 	r = r ? r : read_clock_ask(loader->skel);
 	if (r < 0)
@@ -193,6 +176,7 @@ static int loader_init(struct loader *loader, const struct plan *plan,
 	if (!r && options->config.cgroup)
 		r = set_target(loader, options->target_fd);
 	loader->routes = options->routes;
+	loader->streams = options->streams;
 	if (!r && options->config.route_rows)
 		r = fill_routes(loader);
 	if (!r && options->config.command_rows)
@@ -290,6 +274,19 @@ int loader_attach(struct loader *loader)
 		return r;
 	loader->skel->bss->threads_watched = 1;
 	return loader_visit_sockets(loader, false);
+}
+
+/* A failure is said once. */
+void loader_follow_streams(struct loader *loader)
+{
+	int r;
+
+	if (!beside_is_wanted(loader->skel))
+		return;
+	r = beside_attach(loader->skel, &loader->services);
+	if (loader->streams)
+		loader->streams(r);
+	loader->streams = NULL;
 }
 
 int loader_probe_library(struct loader *loader, int fd, const struct clear_places *places)
@@ -441,13 +438,14 @@ int loader_visit_sockets(struct loader *loader, bool flush)
 	if (loader->visits.all)
 		key_count =
 			loader_services(loader, loader->keys, loader_config(loader)->max_services);
+	loader_follow_streams(loader);
 	memset(loader->gauges, 0, loader->memories[GAUGES].bytes);
 	memset(loader->opens, 0, loader->memories[OPENS].bytes);
 	loader->skel->bss->sample_flushing = flush;
 	loader->skel->bss->udp_pass++;
 	loader->skel->bss->listeners_next = loader->skel->bss->listeners_idle = 0;
 	r = visit_all(loader, key_count);
-	if (!r && loader->skel->rodata->config.http)
+	if (!r && beside_follows(loader->skel))
 		r = streams_add(&loader->services, loader->opens);
 	return r;
 }

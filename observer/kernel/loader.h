@@ -27,6 +27,8 @@ struct loader_options {
 	int target_fd;		   /* the cgroup whose listeners are observed, with config.cgroup */
 	bool run_statistics;	   /* have the kernel time the programs while we run */
 	const char *const *routes; /* config.route_rows - 1 texts, which stay */
+	/* With config.beside: streams of HTTP/2 are followed from now on, or cannot be. May be NULL. */
+	void (*streams)(int error);
 };
 
 /* A program to be tried. */
@@ -42,6 +44,7 @@ struct loader_trial {
 struct loader_rehearsal {
 	int cgroup_fd; /* -1: a program for a cgroup is loaded, but not attached */
 	bool shared;   /* try the programs for copies that CPUs share (bpf/copies.h) */
+	bool beside; /* try those for streams as they are beside the plain ones (bpf/tcp/beside.h) */
 };
 
 /*
@@ -87,6 +90,12 @@ int loader_add_service(struct loader *loader, const struct service_key *key);
 
 /* Attach the programs, then pick up the existing sockets. 0 or -errno. */
 int loader_attach(struct loader *loader);
+
+/*
+ * When the kernel side has met HTTP/2, attach the programs for its streams. A failure is not final. Each pass over the
+ * sockets does it, too.
+ */
+void loader_follow_streams(struct loader *loader);
 
 /*
  * With config.tls, after loader_attach(): look into the calls of the library of TLS whose file is open as @fd.
@@ -181,7 +190,7 @@ struct run_number loader_overflows(const struct loader *loader, uint32_t netns);
 const struct listener_gauge *loader_listeners(const struct loader *loader, uint32_t *ret_count);
 const struct service_open *loader_open_requests(const struct loader *loader, uint32_t service);
 const struct service_spans *loader_spans(const struct loader *loader, uint32_t service);
-/* NULL without config.http. */
+/* NULL without config.streams. */
 const struct service_windows *loader_windows(const struct loader *loader, uint32_t service);
 /*
  * Find the destination towards which the namespace uses the most ephemeral ports, by the last visit (.used 0: none).

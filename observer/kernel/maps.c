@@ -4,7 +4,10 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "sojourn/cleanup.h"
 #include "sojourn/procfs.h"
@@ -20,6 +23,21 @@ uint64_t kernel_map_bytes(int map_fd)
 		if (sscanf(line, "memlock: %llu", &bytes) == 1)
 			return bytes;
 	}
+	return 0;
+}
+
+/* mmapable arrays keep every element at a multiple of 8 bytes, the whole at whole pages. */
+int kernel_map_memory(const struct bpf_map *map, struct kernel_memory *ret_memory)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
+	void *memory;
+
+	bytes = (bytes + page - 1) / page * page;
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	*ret_memory = (struct kernel_memory){memory, bytes};
 	return 0;
 }
 

@@ -3,12 +3,22 @@
 #ifndef OBSERVER_KERNEL_MAPS_H
 #define OBSERVER_KERNEL_MAPS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct bpf_map;
 
 /* Return the bytes that the kernel charges for the map; 0: unknown. */
 uint64_t kernel_map_bytes(int map_fd);
+
+/* Memory that we share with the programs. */
+struct kernel_memory {
+	void *at;
+	size_t bytes;
+};
+
+/* Map the memory of an mmapable array. 0 or -errno. */
+int kernel_map_memory(const struct bpf_map *map, struct kernel_memory *ret_memory);
 
 typedef void kernel_count_visit(void *context, const void *key, uint64_t count);
 

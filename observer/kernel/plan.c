@@ -22,6 +22,8 @@
 
 /* This program and ARRIVAL_HTTP are the only ones for arrivals that also see a listener's queue grow. */
 #define ARRIVAL_READY "exchange_ready"
+#define READ_PLAIN    "exchange_recv"
+#define WRITE_PLAIN   "exchange_send"
 /* Programs that also follow the streams of HTTP/2, and commands. */
 #define ARRIVAL_HTTP "exchange_ready_http"
 #define READ_HTTP    "exchange_recv_http"
@@ -38,12 +40,12 @@ static const struct candidate candidates[] = {
 	{QUESTION_ARRIVAL, ARRIVAL_READY, "tp_btf/sk_data_ready", USE_ALWAYS, NULL},
 	{QUESTION_ARRIVAL, "exchange_segment", "tp_btf/tcp_probe", USE_ALWAYS, NULL},
 	{QUESTION_READ, READ_HTTP, "tp_btf/sock_recv_length", USE_INSIDE, READ_CLOCK},
-	{QUESTION_READ, "exchange_recv", "tp_btf/sock_recv_length", USE_ALWAYS, READ_CLOCK},
+	{QUESTION_READ, READ_PLAIN, "tp_btf/sock_recv_length", USE_ALWAYS, READ_CLOCK},
 	{QUESTION_READ, "exchange_recvmsg", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
 	{QUESTION_READ, "exchange_recvmsg_nonblock", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
 	{QUESTION_READ, "exchange_recvmsg_plain", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
 	{QUESTION_WRITE, WRITE_HTTP, "tp_btf/sock_send_length", USE_INSIDE, NULL},
-	{QUESTION_WRITE, "exchange_send", "tp_btf/sock_send_length", USE_ALWAYS, NULL},
+	{QUESTION_WRITE, WRITE_PLAIN, "tp_btf/sock_send_length", USE_ALWAYS, NULL},
 	{QUESTION_WRITE, "exchange_sendpage", "fexit/tcp_sendmsg+tcp_sendpage", USE_ALWAYS,
 	 "exchange_sendmsg"},
 	{QUESTION_WRITE, "exchange_sendmsg", "fexit/tcp_sendmsg", USE_ALWAYS, NULL},
@@ -222,7 +224,7 @@ static bool usable(const struct candidate *candidate, const struct plan_wish *wi
 	case USE_INSIDE:
 		return wish->http || wish->commands;
 	case USE_HTTP:
-		return wish->http;
+		return wish->http || (wish->streams && wish->commands);
 	case USE_COMMANDS:
 		return wish->commands || wish->http;
 	case USE_TLS:
@@ -231,6 +233,14 @@ static bool usable(const struct candidate *candidate, const struct plan_wish *wi
 		return wish->udp;
 	}
 	return false;
+}
+
+/* Return whether the candidate is one of those for streams, which come beside the plain ones. */
+static bool is_for_beside(const struct candidate *candidate, const struct plan_wish *wish)
+{
+	return wish->streams && !wish->http && !wish->commands &&
+	       (candidate->use == USE_INSIDE || candidate->use == USE_HTTP) &&
+	       !passed_over(candidate, wish);
 }
 
 static uint64_t effective_capabilities(void)
@@ -422,7 +432,7 @@ static bool has_candidate(const struct plan *plan, enum question question, struc
 			  size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (next[i]->candidate->question == question)
+		if (next[i]->candidate->question == question && !next[i]->beside)
 			return true;
 	}
 	return plan_chosen(plan, question);
@@ -450,7 +460,8 @@ static size_t next_rows(struct plan *plan, const struct plan_wish *wish, struct 
 
 		if (row->rehearsed)
 			continue;
-		if (!wish->everything &&
+		row->beside = is_for_beside(row->candidate, wish);
+		if (!wish->everything && !row->beside &&
 		    (!usable(row->candidate, wish) ||
 		     has_candidate(plan, row->candidate->question, ret_next, count)))
 			continue;
@@ -461,7 +472,7 @@ static size_t next_rows(struct plan *plan, const struct plan_wish *wish, struct 
 			continue;
 		/* TX timestamps need a cgroup, and kernel functions that many kernels lack. */
 		if (wish->hopeful && row->candidate->use != USE_TRANSMIT_STAMPS)
-			row->chosen = true;
+			row->chosen = !row->beside;
 		else
 			ret_next[count++] = row;
 	}
@@ -507,7 +518,11 @@ static int check_room(void)
 
 int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
 {
-	const struct loader_rehearsal rehearsal = {wish->cgroup_fd, wish->shared};
+	const struct loader_rehearsal rehearsal = {
+		.cgroup_fd = wish->cgroup_fd,
+		.shared = wish->shared,
+		.beside = wish->streams && !wish->http && !wish->commands,
+	};
 	struct plan_row *next[PLAN_ROWS];
 	int r = check_room();
 	size_t count;
@@ -516,6 +531,7 @@ int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
 		.transmit = wish->transmit || wish->everything,
 		.cpu = wish->cpu || wish->everything,
 		.http = wish->http || wish->everything,
+		.streams = wish->streams,
 		.tls = wish->tls || wish->everything,
 		.commands = wish->commands || wish->everything,
 	};
@@ -668,6 +684,44 @@ static const char *missing_inside(const struct plan *plan, enum question questio
 const char *plan_missing_http(const struct plan *plan)
 {
 	return plan->http ? missing_inside(plan, QUESTION_HTTP) : "not asked for: --http";
+}
+
+/* Return whether the chosen programs are those that others can come beside. */
+static bool is_plain(const struct plan *plan)
+{
+	static const struct {
+		enum question question;
+		const char *program;
+	} plain[] = {
+		{QUESTION_ARRIVAL, ARRIVAL_READY},
+		{QUESTION_READ, READ_PLAIN},
+		{QUESTION_WRITE, WRITE_PLAIN},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++) {
+		const struct plan_row *row = plan_chosen(plan, plain[i].question);
+
+		if (!row || strcmp(row->candidate->program, plain[i].program))
+			return false;
+	}
+	return true;
+}
+
+const char *plan_missing_streams(const struct plan *plan)
+{
+	const char *missing =
+		plan->http ? plan_missing_http(plan) : missing_inside(plan, QUESTION_HTTP);
+
+	if (!plan->http && !plan->streams)
+		return "not asked for: --no-http2";
+	if (!missing && !plan->http && !plan->commands && !is_plain(plan))
+		return "another hook is preferred";
+	return missing;
+}
+
+bool plan_beside(const struct plan *plan)
+{
+	return !plan->http && !plan->commands && !plan_missing_streams(plan);
 }
 
 const char *plan_missing_commands(const struct plan *plan)

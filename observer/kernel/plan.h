@@ -48,7 +48,7 @@ enum candidate_use {
 	USE_TRANSMIT_STAMPS, /* likewise, and with the cgroup of the services */
 	USE_CPU,	     /* with --cpu */
 	USE_INSIDE,	     /* with --http or --protocol */
-	USE_HTTP,	     /* with --http */
+	USE_HTTP,	     /* likewise, for the streams of HTTP/2 */
 	USE_COMMANDS,	     /* with --protocol */
 	USE_TLS,	     /* with --tls */
 	USE_UDP,	     /* with a UDP service */
@@ -66,6 +66,7 @@ struct plan_row {
 	const struct candidate *candidate;
 	bool rehearsed;
 	bool chosen;
+	bool beside;	   /* not chosen, but attached once a connection speaks HTTP/2 */
 	char reason[256];  /* why not; empty if it works */
 	uint32_t verified; /* instructions that the verifier went through; 0: it did not say */
 };
@@ -77,6 +78,7 @@ struct plan {
 	bool transmit; /* was asked for */
 	bool cpu;      /* likewise */
 	bool http;     /* likewise */
+	bool streams;  /* of HTTP/2: were not declined */
 	bool tls;      /* likewise */
 	bool commands; /* likewise */
 };
@@ -87,6 +89,7 @@ struct plan_wish {
 	bool transmit;
 	bool cpu;
 	bool http;
+	bool streams; /* of HTTP/2, without http */
 	bool tls;
 	bool commands;
 	bool shared;		   /* CPUs share copies of slots (bpf/copies.h) */
@@ -147,8 +150,14 @@ const char *plan_missing_udp(const struct plan *plan, enum stage stage);
 /* Return why service cannot be divided into running, runnable and blocked; NULL if it can. */
 const char *plan_missing_cpu(const struct plan *plan, bool udp);
 
-/* Return why streams of HTTP/2 cannot be observed; NULL if they can. */
+/* Return why HTTP cannot be looked into; NULL if it can. */
 const char *plan_missing_http(const struct plan *plan);
+
+/* Return why streams of HTTP/2 cannot be observed; NULL if they can. */
+const char *plan_missing_streams(const struct plan *plan);
+
+/* Return whether streams are followed by programs beside the plain ones, which are loaded, and attached when needed. */
+bool plan_beside(const struct plan *plan);
 
 /* Return why commands cannot be followed; NULL if they can. */
 const char *plan_missing_commands(const struct plan *plan);

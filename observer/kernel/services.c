@@ -72,7 +72,7 @@ static int open_fence(struct services *services)
 	return services->fence_fd < 0 ? -errno : 0;
 }
 
-static int wait_for_programs(const struct services *services)
+int services_fence(const struct services *services)
 {
 	uint32_t at = 0;
 
@@ -299,7 +299,7 @@ int services_reclaim(struct services *services, const struct service_key *keys,
 			shut(services, &keys[i], indices[i]);
 	}
 	find_used(services, before);
-	r = wait_for_programs(services);
+	r = services_fence(services);
 	if (r < 0)
 		return r;
 	find_used(services, behind);

@@ -29,8 +29,8 @@ struct services {
 	struct service_slot *slots;
 	struct service_split *splits; /* NULL without config.cpu */
 	struct service_spans *spans;
-	struct service_windows *windows; /* NULL without config.http, as the next */
-	struct service_statuses *statuses;
+	struct service_windows *windows;    /* NULL without config.streams */
+	struct service_statuses *statuses;  /* NULL without config.http */
 	struct service_transmit *transmits; /* NULL without config.transmit_below */
 	struct service_route *routes;	    /* NULL without config.route_rows */
 	struct service_route *commands;	    /* NULL without config.command_rows, as the next */
@@ -57,6 +57,9 @@ uint64_t services_first_message(const struct services *services, struct service_
 
 /* Return the number of the service whose slots at @index are: they get another with each service. */
 uint32_t services_number(const struct services *services, uint32_t index);
+
+/* Wait until all programs that run now have ended. 0 or -errno. */
+int services_fence(const struct services *services);
 
 /* Return how many slots are free. */
 uint32_t services_left(const struct services *services);

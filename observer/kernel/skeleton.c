@@ -72,7 +72,7 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		{skel->maps.transmits, config->transmit_below ? copies : 1},
 		{skel->maps.splits, config->cpu ? copies : 1},
 		{skel->maps.statuses, config->http ? copies : 1},
-		{skel->maps.windows, config->http ? config->max_services : 1},
+		{skel->maps.windows, config->streams ? config->max_services : 1},
 		{skel->maps.route_rows, config->route_rows ? copies * config->route_rows : 1},
 		{skel->maps.command_rows, config->command_rows ? copies * config->command_rows : 1},
 		{skel->maps.commands_without, config->command_rows ? copies : 1},
@@ -93,7 +93,7 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		{skel->maps.conn_places, config->plain ? 1 : CONN_PLACES},
 		{skel->maps.talks_by_address, config->plain ? CONNS_BY_ADDRESS : 1},
 		{skel->maps.tickets, config->max_services},
-		{skel->maps.streams, config->http ? STREAMS_AT_ONCE : 1},
+		{skel->maps.streams, config->streams ? STREAMS_AT_ONCE : 1},
 		{skel->maps.gauges, config->max_services},
 		{skel->maps.opens, config->max_services},
 		{skel->maps.spans, config->max_services},
@@ -230,8 +230,8 @@ static void complete(struct observer_config *config, uint32_t possible)
 	if (!simulated)
 		config->cpus = possible;
 	config->plain = loader_plain();
-	if (config->plain) /* the threads' clocks need atomics */
-		config->cpu = 0;
+	if (config->plain) /* the threads' clocks need atomics, and streams socket storage */
+		config->cpu = config->beside = 0;
 	config->copy_shift = 0;
 	if (!config->copies || config->copies > config->cpus || config->plain)
 		config->copies = config->cpus;
@@ -260,6 +260,9 @@ int loader_skeleton_open(const struct observer_config *config, struct sojourn_bp
 	loader_message_begin(); /* libbpf's messages about that explain no refusal */
 	skel->rodata->config = complete_config;
 	*ret_skel = skel;
+	/* Without HTTP/2 its streams take no memory. */
+	if (complete_config.beside)
+		(void)bpf_map__set_map_flags(skel->maps.streams, BPF_F_NO_PREALLOC);
 	return set_sizes(skel, &skel->rodata->config);
 }
 

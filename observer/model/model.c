@@ -429,6 +429,7 @@ int model_fd(const struct model *model)
 
 int model_drain(struct model *model)
 {
+	loader_follow_streams(model->loader);
 	return source_ring_drain(model->ring);
 }
 

@@ -64,8 +64,8 @@ static const struct cli_table live_table = {NULL, live_own_rows, ARRAY_SIZE(live
 static const char *const live_rows[] = {
 	"port",		 "pid",	      "all-listeners", "interval",   "for",	 "json",
 	"accept-source", "prefer",    "no-doctor",     "quiet-time", "transmit", "cpu",
-	"cgroup",	 "memory",    "http",	       "route",	     "tls",	 "netns",
-	"all-netns",	 "container", "pod",	       "protocol",
+	"cgroup",	 "memory",    "http",	       "no-http2",   "route",	 "tls",
+	"netns",	 "all-netns", "container",     "pod",	     "protocol",
 };
 
 int options_parse_live(int argc, char **argv, struct observe_options *ret_options)
@@ -107,10 +107,10 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 }
 
 static const char *const serve_rows[] = {
-	"port",	     "pid",	 "all-listeners", "for",      "listen",	   "accept-source",
-	"prefer",    "transmit", "cpu",		  "cgroup",   "no-doctor", "quiet-time",
-	"memory",    "http",	 "route",	  "tls",      "netns",	   "all-netns",
-	"container", "pod",	 "samples",	  "protocol",
+	"port",	     "pid",	  "all-listeners", "for",     "listen",	   "accept-source",
+	"prefer",    "transmit",  "cpu",	   "cgroup",  "no-doctor", "quiet-time",
+	"memory",    "http",	  "no-http2",	   "route",   "tls",	   "netns",
+	"all-netns", "container", "pod",	   "samples", "protocol",
 };
 
 int options_parse_serve(int argc, char **argv, struct observe_options *ret_options)
@@ -171,10 +171,11 @@ static const struct cli_option output_rows[] = {
 static const struct cli_table output_table = {"Options", output_rows, ARRAY_SIZE(output_rows), 0};
 
 static const char *const record_rows[] = {
-	"port",		 "pid",	      "all-listeners", "interval", "for",      "json",	"listen",
-	"accept-source", "transmit",  "cpu",	       "cgroup",   "prefer",   "cost",	"no-doctor",
-	"quiet",	 "debug",     "quiet-time",    "memory",   "http",     "route", "tls",
-	"netns",	 "all-netns", "container",     "pod",	   "protocol",
+	"port",	     "pid",	      "all-listeners", "interval", "for",	 "json",
+	"listen",    "accept-source", "transmit",      "cpu",	   "cgroup",	 "prefer",
+	"cost",	     "no-doctor",     "quiet",	       "debug",	   "quiet-time", "memory",
+	"http",	     "no-http2",      "route",	       "tls",	   "netns",	 "all-netns",
+	"container", "pod",	      "protocol",
 };
 
 int options_parse_record(int argc, char **argv, struct observe_options *ret_options)

@@ -52,6 +52,7 @@ struct observe_options {
 	uint64_t transmit_below; /* of 2^32 exchanges, the number followed until acked; 0: none */
 	bool cpu;
 	bool http; /* also with routes and with tls */
+	bool no_http2;
 	bool propose_routes;
 	bool tls;
 	const char *routes[ROUTES_MOST]; /* as kernel/route.h parses them */

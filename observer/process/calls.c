@@ -106,6 +106,7 @@ static const struct conditional {
 	{"bpf", 0, WHOLE, BPF_MAP_LOOKUP_BATCH, CALLS_OBSERVE},
 	{"bpf", 0, WHOLE, BPF_OBJ_GET_INFO_BY_FD, CALLS_OBSERVE},
 	{"bpf", 0, WHOLE, BPF_ITER_CREATE, CALLS_OBSERVE},
+	{"bpf", 0, WHOLE, BPF_LINK_CREATE, CALLS_OBSERVE}, /* of programs that are loaded already */
 	{"setns", 1, WHOLE, CLONE_NEWNET, CALLS_NETNS},
 	{"sendto", 3, MSG_FASTOPEN, 0, CALLS_OBSERVE}, /* it would connect */
 	{"sendmsg", 2, MSG_FASTOPEN, 0, CALLS_OBSERVE | CALLS_FILES},

@@ -88,13 +88,22 @@ uint64_t source_slots_unanswered(const struct loader *loader, const struct servi
 	return sum;
 }
 
-static void read_http2(const struct loader *loader, uint32_t index, struct run_service *service)
+struct counted {
+	struct run_number *number;
+	enum counter counter;
+};
+
+static void read_known(const struct loader *loader, uint32_t index, const struct counted *counts,
+		       size_t count)
 {
-	struct run_http2 *http2 = &service->http2;
-	const struct {
-		struct run_number *number;
-		enum counter counter;
-	} counts[] = {
+	for (size_t i = 0; i < count; i++)
+		*counts[i].number = (struct run_number){
+			.known = true, .value = counter_sum(loader, index, counts[i].counter)};
+}
+
+static void read_http2(const struct loader *loader, uint32_t index, struct run_http2 *http2)
+{
+	const struct counted counts[] = {
 		{&http2->connections, COUNTER_HTTP2},
 		{&http2->given_up, COUNTER_HTTP2_GIVEN_UP},
 		{&http2->streams, COUNTER_STREAMS},
@@ -106,16 +115,25 @@ static void read_http2(const struct loader *loader, uint32_t index, struct run_s
 		{&http2->older, COUNTER_HTTP2_OLDER},
 		{&http2->picked_up, COUNTER_HTTP2_PICKED_UP},
 		{&http2->earlier, COUNTER_STREAMS_EARLIER},
-		{&http2->perhaps_grpc, COUNTER_GRPC_UNSURE},
 		{&http2->ended, COUNTER_HTTP2_ENDED},
 		{&http2->ended_streams, COUNTER_HTTP2_ENDED_STREAMS},
+	};
+
+	if (loader_config(loader)->streams)
+		read_known(loader, index, counts, ARRAY_SIZE(counts));
+}
+
+/* Counts of what only --http looks at. */
+static void read_http(const struct loader *loader, uint32_t index, struct run_service *service)
+{
+	const struct counted counts[] = {
+		{&service->http2.perhaps_grpc, COUNTER_GRPC_UNSURE},
 		{&service->pipelined, COUNTER_PIPELINED},
 		{&service->pipelines_given_up, COUNTER_PIPELINES_GIVEN_UP},
 	};
 
-	for (size_t i = 0; loader_config(loader)->http && i < ARRAY_SIZE(counts); i++)
-		*counts[i].number = (struct run_number){
-			.known = true, .value = counter_sum(loader, index, counts[i].counter)};
+	if (loader_config(loader)->http)
+		read_known(loader, index, counts, ARRAY_SIZE(counts));
 }
 
 /* The kernel side counts cut responses apart (wire/counters.h). They were answered, and nothing else is known of them. */
@@ -146,7 +164,8 @@ static void read_counters(const struct loader *loader, uint32_t index, struct ru
 	service->looked = counter_sum(loader, index, COUNTER_LOOKED);
 	service->looked_requests = counter_sum(loader, index, COUNTER_LOOKED_REQUESTS);
 	service->nagle_held = counter_sum(loader, index, COUNTER_NAGLE_HELD);
-	read_http2(loader, index, service);
+	read_http2(loader, index, &service->http2);
+	read_http(loader, index, service);
 	for (enum run_loss loss = 0; loss < RUN_LOSS_COUNT; loss++)
 		service->losses[loss] = counter_sum(loader, index, loss_counters[loss]);
 	for (enum run_close close = 0; close < RUN_CLOSE_COUNT; close++)
@@ -682,7 +701,7 @@ static void mark_split(const struct plan *plan, bool udp, struct run_stage *part
 
 static void mark_http2(const struct plan *plan, bool udp, struct run_http2 *http2)
 {
-	const char *missing = udp ? "not for datagrams" : plan_missing_http(plan);
+	const char *missing = udp ? "not for datagrams" : plan_missing_streams(plan);
 
 	if (missing)
 		*http2 = (struct run_http2){.reason = strdup(missing)};
