@@ -6,6 +6,7 @@
 #include "accept.h"
 #include "arrival.h"
 #include "front.h"
+#include "older.h"
 #include "place.h"
 #include "sample.h"
 #include "service.h"
@@ -245,6 +246,25 @@ static __always_inline bool response_cut(const struct sock *sk, struct conn *c,
 	return true;
 }
 
+/*
+ * A connection with HTTP/2 ends. If the programs that follow streams are not attached yet (beside.h), count it here, as
+ * older_ends() does.
+ */
+static __always_inline void beside_ends(const struct sock *sk, const struct conn *c)
+{
+	struct http2_stored *stored = NULL;
+	struct service_slot *slot;
+
+	if (config.beside && !streams_attached)
+		stored = bpf_sk_storage_get(&http2_conns, (void *)sk, 0, 0);
+	if (!stored || !http2_is_sought(&stored->conn) || stored->conn.flags & HTTP2_GIVEN_UP)
+		return;
+	stored->conn.flags |= HTTP2_GIVEN_UP;
+	slot = slot_of(c->service);
+	if (slot)
+		count_atomic(slot, COUNTER_MULTIPLEXED, 1);
+}
+
 /* The server's side is shut: no read or unread request will be answered. @reset: by the client's RST. */
 static __always_inline void conn_writes_over(const struct sock *sk, struct conn *c, bool reset)
 {
@@ -254,6 +274,8 @@ static __always_inline void conn_writes_over(const struct sock *sk, struct conn 
 	if (c->flags & CONN_WRITES_OVER)
 		return;
 	c->flags |= CONN_WRITES_OVER;
+	if (c->marks & MARK_MULTIPLEXED)
+		beside_ends(sk, c);
 	if (c->marks & MARK_MULTIPLEXED || (c->phase != CONN_READING && !unread && !within))
 		return;
 	slot = slot_of(c->service);
