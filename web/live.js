@@ -126,6 +126,11 @@ function sumOf(points, column) {
 	return column ? points.reduce((sum, i) => sum + (column[i] || 0), 0) : 0;
 }
 
+function speaksHttp2(service) {
+	const {connections, older} = service.http2 || {};
+	return service.losses.multiplexed || connections || older;
+}
+
 // Return why the times of a service are not known; null: they are.
 function whyNotKnown(service, recent) {
 	const {series: columns, stages, losses} = service;
@@ -133,7 +138,9 @@ function whyNotKnown(service, recent) {
 	if (stages.service.measured === false) return stages.service.reason || "no reason given";
 	// By the rules of lib/run/doubt.c and lib/report/verdict.c.
 	if (ambiguous > Math.floor(sumOf(recent.points, columns.exchanges) / 10)) return "replies cannot be matched to their requests";
-	if (losses.multiplexed && losses.multiplexed * 2 >= service.accepted)
+	const {older, connections} = service.http2 || {};
+	const late = older && !service.exchanges, unknown = losses.multiplexed;
+	if (late || (unknown * 2 >= service.accepted && unknown > (connections || 0)))
 		return "the service speaks HTTP/2, whose requests overlap on a connection";
 	return null;
 }
@@ -370,7 +377,7 @@ const detail = {key: null, shape: "", entries: new Map(), heated: new Map()};
 function commandOf(service) {
 	const any = ["0.0.0.0", "::", "*"].includes(service.address);
 	const address = any ? location.hostname : service.address.includes(":") ? `[${service.address}]` : service.address;
-	const scheme = service.protocol === "udp" ? "udp" : service.tls ? "https" : service.losses.multiplexed ? "h2c" : "http";
+	const scheme = service.protocol === "udp" ? "udp" : service.tls ? "https" : speaksHttp2(service) ? "h2c" : "http";
 	return `sojourn-drive ${scheme}://${address}:${service.port}/ -c 8 -d 10s --observer ${location.origin}`;
 }
 

@@ -366,7 +366,7 @@ function listenerTable(run, service, i) {
 	}));
 }
 
-// Figures of HTTP/2's streams if they are exchanges (--http), as in the text report's line.
+// Figures of HTTP/2's streams if they are exchanges, as in the text report's line.
 const STREAMS = {streams: "streams", connections: "connections", reset_by_client: "reset by client", reset_by_server: "reset by server",
 	refused: "refused", lost: "lost", goaways: "GOAWAY", given_up: "connections given up",
 	older: "older connections", picked_up: "of these picked up", earlier: "begun before the observation",

@@ -88,18 +88,27 @@ static bool is_representative(const struct run *run)
 
 const char *report_unfollowed(const struct run_service *service)
 {
-	const char *reason = service->http2.reason;
+	const struct run_http2 *http2 = &service->http2;
+	const char *reason = http2->reason ? http2->reason : "";
 
-	if (!reason || !strstr(reason, "--http"))
-		return "";
-	return service->tls ? " (--tls of the observer times them in TLS of OpenSSL, GnuTLS and Go)"
-			    : " (--http of the observer times them)";
+	if (service->tls && !http2->connections.value)
+		return " (--tls of the observer times them in TLS of OpenSSL, GnuTLS and Go)";
+	if (strstr(reason, "--no-http2"))
+		return " (without --no-http2 the observer times them)";
+	if (strstr(reason, "--http"))
+		return " (--http of the observer times them)";
+	return http2->older.value
+		       ? " (on connections from before streams were followed; --http of the "
+			 "observer follows them from its start)"
+		       : "";
 }
 
 /* Multiplexed exchanges are never joined. */
 static bool is_multiplexed(const struct run *run, const struct run_service *service)
 {
-	return service->losses[RUN_LOSS_MULTIPLEXED] && !is_representative(run);
+	bool late = service->http2.older.value && counts_differ(run, service);
+
+	return (service->losses[RUN_LOSS_MULTIPLEXED] || late) && !is_representative(run);
 }
 
 bool report_undivided(const struct run *run, const struct run_service *service,

@@ -467,8 +467,11 @@ static bool judge_means(const struct run *run, const struct run_service *service
 
 static bool is_multiplexed(const struct run_service *service)
 {
-	return service->losses[RUN_LOSS_MULTIPLEXED] &&
-	       service->losses[RUN_LOSS_MULTIPLEXED] * 2 >= service->accepted;
+	uint64_t unknown = service->losses[RUN_LOSS_MULTIPLEXED];
+
+	if (service->http2.older.value && !service->exchanges)
+		return true;
+	return unknown * 2 >= service->accepted && unknown > service->http2.connections.value;
 }
 
 static const char multiplexed[] =

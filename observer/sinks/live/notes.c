@@ -102,13 +102,17 @@ static bool accept_inferred(const struct run_service *service, uint64_t floor_ns
 
 static bool multiplexed(const struct run_service *service, char *text, size_t size)
 {
+	const struct run_http2 *http2 = &service->http2;
+	const char *option = "";
+
 	if (!service->losses[RUN_LOSS_MULTIPLEXED])
 		return false;
+	if (service->tls && !http2->connections.value)
+		option = " (--tls)";
+	else if ((http2->reason && strstr(http2->reason, "--http")) || http2->older.value)
+		option = " (--http)";
 	snprintf(text, size, "%ju HTTP/2 connections: not counted, not timed%s",
-		 (uintmax_t)service->losses[RUN_LOSS_MULTIPLEXED],
-		 !service->http2.reason || !strstr(service->http2.reason, "--http") ? ""
-		 : service->tls							    ? " (--tls)"
-										    : " (--http)");
+		 (uintmax_t)service->losses[RUN_LOSS_MULTIPLEXED], option);
 	return true;
 }
 
