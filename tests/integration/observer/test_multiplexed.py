@@ -19,10 +19,10 @@ from .test_stages import samples_add_up, stage
 
 @needs_program("curl")
 def test_http2_is_labelled_never_timed(start):
-    """h2c by prior knowledge counts as multiplexed, while HTTP/1.1 beside it is timed."""
+    """Without its streams (--no-http2) h2c by prior knowledge counts as multiplexed, while HTTP/1.1 beside it is timed."""
     nginx = start(Nginx(listen_options="http2"))
     plain = start(Nginx())
-    observer = start(Observer(ports=[nginx.port, plain.port]))
+    observer = start(Observer("--no-http2", ports=[nginx.port, plain.port]))
     for _ in range(3):
         run(["curl", "--silent", "--fail", "--http2-prior-knowledge", "--output", "/dev/null",
              nginx.url])
