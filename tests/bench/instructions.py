@@ -7,6 +7,9 @@ hooks. "floor" is the same programs with the port taken out of their filter: mos
 and leaves them. Kernels and hooks can be compared without the noise of a machine. Instructions are no times:
 caches, indirect branches and mitigations are not in them.
 
+With --http2 the modes are the default, and the default after a client of another observed service has sent HTTP/2's
+preface. The difference is that of the programs for streams, which are attached from then on.
+
 With --empty only programs that do nothing are attached, to tcp_sendmsg and tcp_recvmsg: by fentry, fexit and fsession
 (Linux 7.0). A kind that the kernel refuses is named.
 
@@ -41,6 +44,9 @@ MODES = {
     "fexit, floor": ["--floor", "--prefer", "{read}", "--prefer", "{sent}"],
     "fexit": ["--prefer", "{read}", "--prefer", "{sent}"],
 }
+AFTER_HTTP2 = "default, after HTTP/2"
+SPOKEN = 9999  # the port of a service whose client sends a preface
+HTTP2_MODES = {"not observed": None, "default": [], AFTER_HTTP2: ["--port", SPOKEN, "--debug"]}
 EMPTY = ("fentry", "fexit", "fsession")
 BEYLA, BEYLA_STOPPED = "Beyla", "Beyla, stopped"
 # Seconds pass at once while nothing runs.
@@ -66,6 +72,14 @@ one() {{
 		sojourn observe --port $port "$@" >/tmp/out 2>&1 & observer=$!
 	fi
 	sleep 20
+	if [ "$name" = "{after}" ]; then
+		sojourn-lab --listen 127.0.0.1:{spoken} >/dev/null & lab=$!
+		sleep 5
+		printf 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' | nc 127.0.0.1 {spoken} >/dev/null
+		sleep 5
+		kill $lab
+		grep -q "streams are followed" /tmp/out || {{ cat /tmp/out; exit 1; }}
+	fi
 	echo >&3
 	sleep {seconds}
 	kill $load
@@ -101,11 +115,13 @@ beyla() {{
 
 
 def script(arguments):
-    lines = [SCRIPT.format(seconds=arguments.seconds, beyla=arguments.beyla.name if arguments.beyla else "")]
-    modes = {name: options for name, options in MODES.items() if options is None or not arguments.empty}
+    lines = [SCRIPT.format(seconds=arguments.seconds, beyla=arguments.beyla.name if arguments.beyla else "",
+                           after=AFTER_HTTP2, spoken=SPOKEN)]
+    all_modes = HTTP2_MODES if arguments.http2 else MODES
+    modes = {name: options for name, options in all_modes.items() if options is None or not arguments.empty}
     for port, (name, options) in enumerate(modes.items(), PORT):
         words = [] if options is None else ["--cost", *options]
-        words = [word.format(read=arguments.read, sent=arguments.sent) for word in words]
+        words = [str(word).format(read=arguments.read, sent=arguments.sent) for word in words]
         lines.append(f"one '{name}' {port} {' '.join(words)}")
     if arguments.empty:
         lines += [f"empty {kind} {port}" for port, kind in enumerate(EMPTY, PORT + 500)]
@@ -136,6 +152,7 @@ def parse():
     parser.add_argument("--limit", type=bounded(int, 10, 3600), default=600, help="seconds that the machine may run")
     parser.add_argument("--read", default="exchange_recvmsg_plain", help="fexit's program for reads on this kernel")
     parser.add_argument("--sent", default="exchange_sendmsg", help="fexit's program for writes on this kernel")
+    parser.add_argument("--http2", action="store_true", help="the default, before and after there is HTTP/2")
     parser.add_argument("--empty", action="store_true", help="programs that do nothing, in place of the observer's")
     parser.add_argument("--beyla", metavar="PROGRAM", type=Path, help="where Beyla is; without symbols it takes less memory")
     parser.add_argument("kernel", help="as tools/vm takes it")
@@ -163,14 +180,14 @@ def main():
     base = statistics.median(found["not observed"])
     print(f"kernel {arguments.kernel}, instructions per exchange, both ends; medians of "
           f"{min(map(len, found.values()))} batches or more")
-    print(f"  not observed    {base:8,.0f}")
+    print(f"  not observed         {base:8,.0f}")
     for refused in re.findall(r"^refused (.*?)\s*$", done.stdout, re.MULTILINE):
         print(f"  {refused}")
     if arguments.beyla:
         check_printed(done.stdout, found)
     for name in found:
         if name != "not observed":
-            print(f"  {name:<15} adds {statistics.median(found[name]) - base:6,.0f}")
+            print(f"  {name:<20} adds {statistics.median(found[name]) - base:6,.0f}")
 
 
 if __name__ == "__main__":
