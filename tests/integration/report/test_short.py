@@ -160,13 +160,14 @@ def test_a_locale_without_utf8_gets_ascii(start):
 
 @needs_program("curl")
 def test_http2_is_not_divided(start):
-    """HTTP/1.1 beside it is timed, but that is no tree of the driver's requests."""
+    """Without its streams HTTP/1.1 beside it is timed, but that is no tree of the driver's requests."""
     nginx = start(Nginx(listen_options="http2"))
     plain = start(Nginx())
-    observer = start(Observer(ports=[nginx.port, plain.port]))
+    observer = start(Observer("--no-http2", ports=[nginx.port, plain.port]))
     run(["curl", "--silent", "--output", "/dev/null", plain.url])
     report = drive(nginx.url.replace("http:", "h2c:"), "-c2", "-n200", "--observer", observer.url)
     observer.stop()
     assert "not known where the time goes: the service speaks HTTP/2" in flat(report), report
+    assert "without --no-http2 the observer times them" in flat(report), report
     assert not re.search(r"^[├└] ", report, re.MULTILINE)
     assert re.search(r"^caveats +2 multiplexed", report, re.MULTILINE) or " 2 multiplexed" in report
