@@ -90,18 +90,4 @@ static __always_inline void beside_read(const struct sock *sk, struct conn *c, _
 	streams_read(&call, bytes, read_end(sk), !(flags & FLAG_TRUNCATES));
 }
 
-static __always_inline void beside_write(const struct sock *sk, struct conn *c, __u32 bytes)
-{
-	struct streams_call call = {.c = c};
-
-	if (c->marks & MARK_MULTIPLEXED || beside_early(sk, c, bytes))
-		call.h = http2_of(sk);
-	call.slot = call.h ? slot_of(c->service) : NULL;
-	if (!call.slot)
-		return;
-	call.h->service = c->service;
-	call.now = clock_written(sk, c);
-	streams_write(&call, bytes, TCP_FIELD(sk, write_seq));
-}
-
 #endif

@@ -193,9 +193,7 @@ int BPF_PROG(exchange_send_http, struct sock *sk, int ret, int flags)
 	int suspicion;
 	__u32 phase;
 
-	if (c && config.beside)
-		beside_write(sk, c, ret);
-	if (!c || config.beside || (config.streams && http2_write(sk, c, ret)) ||
+	if (!c || (config.streams && http2_write(sk, c, ret)) || config.beside ||
 	    (config.http && pushes_write(sk, c, ret)) || commands_write(sk, c, ret) ||
 	    (config.http && older_pushes_write(sk, c, ctx[1])))
 		return 0;

@@ -117,18 +117,19 @@ static __always_inline void split_begin(struct conn *c, __u64 now)
 static __always_inline bool split_end(struct conn *c, __u64 now, __u64 service_ns)
 {
 	struct thread *t = thread_known(bpf_get_current_pid_tgid());
-	struct conn_split begin = c->split, end = {};
+	struct conn_split *begin = &c->split, end = {};
+	bool known = t && begin->thread && thread_read(t, now, &end) &&
+		     end.thread == begin->thread && end.unseen == begin->unseen;
 
-	c->split = (struct conn_split){};
-	if (!t || !begin.thread || !thread_read(t, now, &end) || end.thread != begin.thread ||
-	    end.unseen != begin.unseen)
-		return false;
-	end.running_ns -= begin.running_ns;
-	end.runnable_ns -= begin.runnable_ns;
-	if (end.running_ns > service_ns || end.runnable_ns > service_ns - end.running_ns)
-		return false;
-	c->split = end;
-	return true;
+	/* In place: with a copy of @begin the stack of all callers would exceed 512 bytes. */
+	end.running_ns -= begin->running_ns;
+	end.runnable_ns -= begin->runnable_ns;
+	known = known && end.running_ns <= service_ns &&
+		end.runnable_ns <= service_ns - end.running_ns;
+	if (!known)
+		end = (struct conn_split){};
+	*begin = end;
+	return known;
 }
 
 #endif
