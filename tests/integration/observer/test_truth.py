@@ -298,7 +298,7 @@ def test_parts_add_up_over_the_path(path, tmp_path, service_time):
     observer = path.observe("--listen", f"{SERVER}:0", "--open")
     with path.packets() as packets:
         driver = Driver(path.lab.url, connections=1, count=200, netns=path.client, observer=observer)
-    entry, joined = read(observer, path.lab.port), driver.document["joined"]
+    entry, joined = read(observer, path), driver.document["joined"]
     truth, arrivals = on_the_wire(packets, truth_of(path.lab, tmp_path / "truth.csv")), packets.arrivals()
     for row in truth:
         row["arrival_ns"] = arrivals[port_of(row)][row["exchange"]].at_ns
