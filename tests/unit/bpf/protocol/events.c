@@ -95,7 +95,8 @@ static bool has_type(const char *type, size_t at)
 	char text[128] = "";
 	__u64 word;
 
-	memcpy(text + at, type, strlen(type));
+	for (size_t i = 0; type[i]; i++)
+		text[at + i] = type[i];
 	for (size_t i = 0; i + sizeof(word) <= sizeof(text); i += EVENTS_TYPE_APART) {
 		memcpy(&word, text + i, sizeof(word));
 		if (events_type_part(word))
