@@ -220,8 +220,12 @@ if ! works exchange_sendpage && ! works exchange_sendpage_steps; then
 	took refused
 fi
 [ "$1" = all ] || exit 0
-said cost sojourn probe --cost --json
-took cost
+case $(uname -r) in
+5.10.*)
+	said cost sojourn probe --cost --json
+	took cost
+	;;
+esac
 
 # Without BTF: the last scene, as nothing can be observed after it.
 mount -t tmpfs none /sys/kernel/btf
