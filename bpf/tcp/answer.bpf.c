@@ -13,9 +13,6 @@
 #define ANSWER_PLACES  4
 #define ANSWER_CLEARED 8
 
-/* Four bytes, the first one lowest. */
-#define WORD(a, b, c, d) ((__u32)(a) | (__u32)(b) << 8 | (__u32)(c) << 16 | (__u32)(d) << 24)
-
 /* Return whether the first @have bytes end with a head. */
 static __always_inline bool head_ends(const struct answer_look *look, __u64 have)
 {
@@ -79,14 +76,14 @@ static __always_inline enum push_suspicion suspicion_of(const struct answer_look
 {
 	const __u32 *words = (const __u32 *)look->text;
 
-	if (words[0] != WORD('H', 'T', 'T', 'P'))
+	if (words[0] != word_of("HTTP"))
 		return PUSH_CUT_SHORT;
 	if (have < HTTP1_STATUS_LENGTH)
 		return PUSH_UNSUSPECTED;
-	if (words[2] == WORD(' ', '1', '0', '1'))
+	if (words[2] == word_of(" 101"))
 		return PUSH_SUSPECTED;
-	return words[2] == WORD(' ', '2', '0', '0') && has_events(look, have) ? PUSH_SUSPECTED
-									      : PUSH_UNSUSPECTED;
+	return words[2] == word_of(" 200") && has_events(look, have) ? PUSH_SUSPECTED
+								     : PUSH_UNSUSPECTED;
 }
 
 /* No text is kept. The words are volatile because clang would call memset(). */

@@ -246,23 +246,17 @@ static __always_inline bool response_cut(const struct sock *sk, struct conn *c,
 	return true;
 }
 
-/*
- * A connection with HTTP/2 ends. If the programs that follow streams are not attached yet (beside.h), count it here, as
- * older_ends() does.
- */
+/* A connection with HTTP/2 ends. Count it here if the programs that follow streams are not attached yet (beside.h). */
 static __always_inline void beside_ends(const struct sock *sk, const struct conn *c)
 {
 	struct http2_stored *stored = NULL;
-	struct service_slot *slot;
 
 	if (config.beside && !streams_attached)
 		stored = bpf_sk_storage_get(&http2_conns, (void *)sk, 0, 0);
-	if (!stored || !http2_is_sought(&stored->conn) || stored->conn.flags & HTTP2_GIVEN_UP)
+	if (!stored)
 		return;
-	stored->conn.flags |= HTTP2_GIVEN_UP;
-	slot = slot_of(c->service);
-	if (slot)
-		count_atomic(slot, COUNTER_MULTIPLEXED, 1);
+	stored->conn.service = c->service;
+	(void)http2_sought_to_the_end(&stored->conn);
 }
 
 /* The server's side is shut: no read or unread request will be answered. @reset: by the client's RST. */

@@ -51,13 +51,5 @@ __noinline int older_seek_again(struct http2_conn *h, __u32 direction)
 
 __noinline int older_ends(struct http2_conn *h)
 {
-	struct service_slot *slot;
-
-	if (!h || !http2_is_sought(h) || h->flags & HTTP2_GIVEN_UP)
-		return 0;
-	h->flags |= HTTP2_GIVEN_UP;
-	slot = slot_of(h->service);
-	if (slot)
-		count_atomic(slot, COUNTER_MULTIPLEXED, 1);
-	return 1;
+	return h && http2_sought_to_the_end(h);
 }

@@ -31,6 +31,23 @@ static __always_inline bool http2_is_sought(const struct http2_conn *h)
 	return h->flags & HTTP2_OLDER && !http2_is_picked_up(h);
 }
 
+/*
+ * The connection ends. If its frames are still sought, they are not found any more: count it. Return whether. Inline, as
+ * conn_state has no stack for a call of older_ends().
+ */
+static __always_inline bool http2_sought_to_the_end(struct http2_conn *h)
+{
+	struct service_slot *slot;
+
+	if (!http2_is_sought(h) || h->flags & HTTP2_GIVEN_UP)
+		return false;
+	h->flags |= HTTP2_GIVEN_UP;
+	slot = slot_of(h->service);
+	if (slot)
+		count_atomic(slot, COUNTER_MULTIPLEXED, 1);
+	return true;
+}
+
 /* The next byte may be a frame's first one. */
 static __always_inline void side_seek(struct http2_side *s)
 {

@@ -48,11 +48,6 @@ enum start {
 	START_UNSEEN = 1 << 8, /* besides: the bytes cannot be seen */
 };
 
-static __always_inline __u32 word_of(const char *text)
-{
-	return text[0] | text[1] << 8 | text[2] << 16 | (__u32)text[3] << 24;
-}
-
 /* Return whether a request of HTTP/1 begins. Leave out CONNECT, after which another protocol follows. */
 static __always_inline bool is_http1(__u32 word, __u8 next)
 {
