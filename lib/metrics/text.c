@@ -114,11 +114,14 @@ static const struct run_newest *find_exemplar(const struct metrics_edges *edges,
 static void put_exemplar(const struct writer *w, const struct metrics_edges *edges,
 			 unsigned int edge)
 {
-	const struct run_newest *newest = find_exemplar(edges, edge);
+	const struct run_newest *newest;
 	const uint64_t *ns;
 	char peer[64];
 
-	if (!newest || w->format != METRICS_OPENMETRICS)
+	if (w->format != METRICS_OPENMETRICS)
+		return;
+	newest = find_exemplar(edges, edge);
+	if (!newest)
 		return;
 	ns = newest->sample.stage_ns;
 	units_format_endpoint(newest->sample.flow.client, newest->sample.flow.client_port, peer,

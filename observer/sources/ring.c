@@ -16,6 +16,7 @@
 
 #include "sojourn/clock.h"
 #include "source.h"
+#include "wire/buckets.h"
 #include "wire/event.h"
 
 /* Maximum of open periods with samples; further ones get none. */
@@ -166,64 +167,89 @@ static void halve(struct source_ring *ring, struct source_samples *samples)
 	tell_kernel(ring);
 }
 
-static int offer(struct source_ring *ring, struct source_samples *samples,
-		 const struct exchange_event *e)
-{
-	uint32_t hash = exchange_hash(flow_hash(&e->flow), e->index);
-	uint32_t index = service_index(e->service);
-	struct run_samples *of_service;
-	struct run_sample sample, *kept;
+/* A sampled exchange, and what it becomes. */
+struct offered {
+	const struct exchange_event *event;
+	uint32_t index; /* of its service */
+	uint32_t hash;
+	bool adds_up;
+	struct run_sample sample;
+};
 
-	/* Its slot may be another service's by now. */
-	if (e->arrival_ns < samples->begun_ns || index >= ring->services ||
-	    loader_service_number(ring->loader, index) != e->service)
+static int offer(struct source_ring *ring, struct source_samples *samples,
+		 const struct offered *offered)
+{
+	struct run_samples *of_service;
+	struct run_sample *kept;
+
+	if (offered->event->arrival_ns < samples->begun_ns)
 		return 0;
-	if (!samples->by_service[index])
-		samples->by_service[index] = run_samples_new();
-	of_service = samples->by_service[index];
+	if (!samples->by_service[offered->index])
+		samples->by_service[offered->index] = run_samples_new();
+	of_service = samples->by_service[offered->index];
 	if (!of_service)
 		return -ENOMEM;
-	while (hash < samples->threshold && is_full(ring, samples, of_service))
+	while (offered->hash < samples->threshold && is_full(ring, samples, of_service))
 		halve(ring, samples);
-	if (hash >= samples->threshold)
+	if (offered->hash >= samples->threshold)
 		return 0;
-	sample_from(e, &sample);
-	if (!adds_up(e, &sample)) {
+	if (!offered->adds_up) {
 		of_service->inconsistent++;
 		return 0;
 	}
 	kept = run_add_sample(of_service);
 	if (!kept)
 		return -ENOMEM;
-	*kept = sample;
+	*kept = offered->sample;
 	samples->kept++;
 	ring->kept++;
 	return 0;
 }
 
+/* The second octave begins at 2^11 ns. */
 static size_t octave_of(uint64_t residence_ns)
 {
-	size_t octave = 63 - (size_t)__builtin_clzll(residence_ns | 1024) - 10;
+	size_t octave = bucket_log2(residence_ns | 1024) - 10;
 
 	return octave < RUN_NEWEST ? octave : RUN_NEWEST - 1;
 }
 
-static int keep_newest(struct source_ring *ring, const struct exchange_event *e)
+static int keep_newest(struct source_ring *ring, const struct offered *offered)
 {
-	uint32_t index = service_index(e->service);
-	struct run_newest newest = {.ended_ns = e->last_write_ns};
+	const struct exchange_event *e = offered->event;
+	struct run_newest **newest = &ring->newest[offered->index];
 
-	if (index >= ring->services || loader_service_number(ring->loader, index) != e->service)
+	if (!offered->adds_up)
 		return 0;
-	sample_from(e, &newest.sample);
-	if (!adds_up(e, &newest.sample))
-		return 0;
-	if (!ring->newest[index])
-		ring->newest[index] = calloc(RUN_NEWEST, sizeof(newest));
-	if (!ring->newest[index])
+	if (!*newest)
+		*newest = calloc(RUN_NEWEST, sizeof(**newest));
+	if (!*newest)
 		return -ENOMEM;
-	ring->newest[index][octave_of(e->last_write_ns - e->arrival_ns)] = newest;
+	(*newest)[octave_of(e->last_write_ns - e->arrival_ns)] =
+		(struct run_newest){offered->sample, e->last_write_ns};
 	return 0;
+}
+
+static int take_event(struct source_ring *ring, const struct exchange_event *e)
+{
+	struct offered offered = {
+		.event = e,
+		.index = service_index(e->service),
+		.hash = exchange_hash(flow_hash(&e->flow), e->index),
+	};
+	int r = 0;
+
+	/* Its slot may be another service's by now. */
+	if (offered.index >= ring->services ||
+	    loader_service_number(ring->loader, offered.index) != e->service)
+		return 0;
+	sample_from(e, &offered.sample);
+	offered.adds_up = adds_up(e, &offered.sample);
+	for (size_t i = 0; i < PERIODS && !r; i++) {
+		if (ring->periods[i])
+			r = offer(ring, ring->periods[i], &offered);
+	}
+	return r ? r : keep_newest(ring, &offered);
 }
 
 /* A negative result ends the drain; the event is taken in any case. */
@@ -233,12 +259,8 @@ static int on_event(void *context, void *data, size_t size)
 
 	if (size < sizeof(struct exchange_event))
 		return 0;
-	for (size_t i = 0; i < PERIODS && !ring->error; i++) {
-		if (ring->periods[i])
-			ring->error = offer(ring, ring->periods[i], data);
-	}
 	if (!ring->error)
-		ring->error = keep_newest(ring, data);
+		ring->error = take_event(ring, data);
 	return ring->error || !--ring->budget ? -ECANCELED : 0;
 }
 
@@ -360,10 +382,11 @@ int source_ring_read(const struct source_ring *ring, const struct source_samples
 void source_ring_read_newest(const struct source_ring *ring, uint32_t index,
 			     struct run_service *service)
 {
-	uint64_t wall_ns = clock_wall_ns() - clock_now_ns(); /* when the monotonic clock was 0 */
+	uint64_t wall_ns; /* when the monotonic clock was 0 */
 
 	if (!ring || !ring->newest[index])
 		return;
+	wall_ns = clock_wall_ns() - clock_now_ns();
 	memcpy(service->newest, ring->newest[index], sizeof(service->newest));
 	for (size_t i = 0; i < RUN_NEWEST; i++)
 		if (service->newest[i].ended_ns)
