@@ -363,8 +363,7 @@ static inline __attribute__((always_inline)) __u32 http2_status(const struct htt
 		return STATUS_UNKNOWN;
 	if (h.left > s->payload - padding)
 		h.left = s->payload - padding;
-	for (__u32 i = 0; i < 6 && i < before; i++)
-		hpack_next(&h);
+	hpack_pass(&h, before);
 	status = status_of_block(&h);
 	return h.index ? hpack_status(t, h.index) : status;
 }

@@ -23,9 +23,8 @@
 /* Indices of ":status" in HPACK's static table. */
 #define HPACK_STATUS_FIRST 8
 #define HPACK_STATUS_LAST  14
-/* Changes of the table's size that are skipped before the field, and the bytes of one. */
-#define HPACK_RESIZES	   2
-#define HPACK_RESIZE_BYTES 4
+/* Changes of the table's size that are skipped before the field, each of up to 4 bytes. */
+#define HPACK_RESIZES 2
 
 static inline __attribute__((always_inline)) __u32 status_of(__u32 hundreds, __u32 tens, __u32 ones)
 {
@@ -74,6 +73,16 @@ static inline __attribute__((always_inline)) __u32 hpack_next(struct hpack *h)
 	return byte;
 }
 
+/* Take @count bytes, at most 7. */
+static inline __attribute__((always_inline)) void hpack_pass(struct hpack *h, __u32 count)
+{
+	__u32 bits = 8 * count & 63;
+
+	h->high = h->high << bits | h->low >> 1 >> (63 - bits);
+	h->low <<= bits;
+	h->taken += count;
+}
+
 /* Return whether more bytes were taken than there were. A test at every byte would double the verifier's paths. */
 static inline __attribute__((always_inline)) int hpack_over(const struct hpack *h)
 {
@@ -93,19 +102,15 @@ static inline __attribute__((always_inline)) __u32 hpack_number(__u32 word, __u3
 #pragma clang loop unroll(full)
 #endif
 	for (int i = 0; i < 3; i++) {
-		__u32 bits = 5, digit = word >> 27;
+		/* Without a branch: the verifier would follow both ways from each digit on. */
+		__u32 wide = ((word >> 27) + 29) >> 5; /* not 0 to 2 */
+		__u32 digit = (word >> (27 - wide)) - (0x19 - 3) * wide;
 
-		if (digit > 2) {
-			bits = 6;
-			digit = (word >> 26) - 0x19 + 3;
-			if (word >> 26 < 0x19 || digit > 9)
-				break;
-		}
-		if (left < bits)
+		if (digit - 3 * wide > 6 || left < 5 + wide)
 			break;
 		number = 10 * number + digit;
-		word <<= bits;
-		left -= bits;
+		word <<= 5 + wide;
+		left -= 5 + wide;
 		count++;
 	}
 	/* The unused bits of the last byte must be ones. */
@@ -132,19 +137,19 @@ static inline __attribute__((always_inline)) __u32 hpack_value(struct hpack *h)
 }
 
 /*
- * Skip changes of the table's size, which may precede the first field. Return the byte after them.
+ * Skip changes of the table's size, which may precede the first field. Return the byte after them. Their lengths are
+ * computed: the verifier would follow each of them to the end.
  */
 static inline __attribute__((always_inline)) __u32 hpack_first(struct hpack *h)
 {
 	__u32 byte = hpack_next(h);
 
 	for (int i = 0; i < HPACK_RESIZES && (byte & 0xe0) == HPACK_RESIZE; i++) {
-		__u32 more = (byte & 0x1f) == 0x1f;
+		__u32 more = ((byte & 0x1f) + 1) >> 5, ahead = (__u32)(h->high >> 40);
+		__u32 second = more & ahead >> 23, third = second & ahead >> 15;
 
-		for (int k = 1; k < HPACK_RESIZE_BYTES && more; k++)
-			more = hpack_next(h) & 0x80;
-		if (more)
-			h->left = 0;
+		h->left *= !(third & ahead >> 7); /* too long */
+		hpack_pass(h, more + second + third);
 		byte = hpack_next(h);
 	}
 	return byte;

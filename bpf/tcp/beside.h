@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * Streams of HTTP/2 without --http. The plain programs recognise HTTP/2 (speaks.h) and report it to user space, which then
- * attaches the programs of --http beside them. Of those only what is here runs: frames are followed. All else of a
- * connection, its bytes included, goes on to be counted by the plain programs. So nothing is counted twice or missed
- * when the others come. An exchange of another protocol is timed by the same programs as before.
+ * attaches others beside them, which only follow frames. All else of a connection, its bytes included, goes on to be
+ * counted by the plain programs. So nothing is counted twice or missed when the others come. An exchange of another
+ * protocol is timed by the same programs as before.
  *
  * A hook runs its programs in the order in which they were attached: the plain one has seen each event already.
  *
@@ -88,6 +88,22 @@ static __always_inline void beside_read(const struct sock *sk, struct conn *c, _
 	call.accepted_ns = c->first_read_ns ? 0 : c->start_ns;
 	c->last_read_ns = call.now;
 	streams_read(&call, bytes, read_end(sk), !(flags & FLAG_TRUNCATES));
+}
+
+static __always_inline void beside_write(const struct sock *sk, struct conn *c, __u32 bytes)
+{
+	struct streams_call call = {.c = c};
+
+	if (c->marks & MARK_MULTIPLEXED)
+		call.h = http2_of(sk);
+	else if (!(c->marks & MARK_SETTLED) && streams_attached)
+		call.h = http2_early(sk, c, bytes);
+	call.slot = call.h ? slot_of(c->service) : NULL;
+	if (!call.slot)
+		return;
+	call.h->service = c->service;
+	call.now = clock_written(sk, c);
+	streams_write(&call, bytes, TCP_FIELD(sk, write_seq));
 }
 
 #endif

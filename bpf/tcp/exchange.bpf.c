@@ -141,21 +141,44 @@ int BPF_PROG(exchange_send, struct sock *sk, int ret, int flags)
 }
 
 /*
- * The same with --http or --protocol, in separate programs: the plain ones pay nothing for it. With config.beside they
- * come beside the plain ones (beside.h).
+ * The streams of HTTP/2 alone, beside the plain programs (beside.h). Those below could do it, but the verifier would check
+ * every function that they may call: most of the CPU time of a start.
  */
+SEC("?tp_btf/sk_data_ready")
+int BPF_PROG(streams_ready, const struct sock *sk)
+{
+	if (port_observed(sk->__sk_common.skc_num))
+		beside_arrival(sk);
+	return 0;
+}
+
+SEC("?tp_btf/sock_recv_length")
+int BPF_PROG(streams_recv, struct sock *sk, int ret, int flags)
+{
+	struct conn *c = conn_read(sk, ret, flags);
+
+	if (c)
+		beside_read(sk, c, ret, flags);
+	return 0;
+}
+
+SEC("?tp_btf/sock_send_length")
+int BPF_PROG(streams_send, struct sock *sk, int ret, int flags)
+{
+	struct conn *c = conn_observed(sk, ret);
+
+	if (c)
+		beside_write(sk, c, ret);
+	return 0;
+}
+
+/* All of it with --http or --protocol, in separate programs: the plain ones pay nothing for it. */
 SEC("?tp_btf/sk_data_ready")
 int BPF_PROG(exchange_ready_http, const struct sock *sk)
 {
-	bool observed = port_observed(sk->__sk_common.skc_num);
-
-	if (config.beside && observed)
-		beside_arrival(sk);
-	if (config.beside)
-		return 0;
 	if (sk->__sk_common.skc_state == TCP_LISTEN)
 		listener_ready(sk);
-	else if (observed)
+	else if (port_observed(sk->__sk_common.skc_num))
 		exchange_arrival(sk, config.streams);
 	return 0;
 }
@@ -166,9 +189,7 @@ int BPF_PROG(exchange_recv_http, struct sock *sk, int ret, int flags)
 	struct conn *c = conn_read(sk, ret, flags);
 	__u64 last_read_ns;
 
-	if (c && config.beside)
-		beside_read(sk, c, ret, flags);
-	if (!c || config.beside || (config.streams && http2_read(sk, c, ret, flags)) ||
+	if (!c || (config.streams && http2_read(sk, c, ret, flags)) ||
 	    commands_read(sk, c, ret, flags))
 		return 0;
 	if (config.route_rows)
@@ -193,7 +214,7 @@ int BPF_PROG(exchange_send_http, struct sock *sk, int ret, int flags)
 	int suspicion;
 	__u32 phase;
 
-	if (!c || (config.streams && http2_write(sk, c, ret)) || config.beside ||
+	if (!c || (config.streams && http2_write(sk, c, ret)) ||
 	    (config.http && pushes_write(sk, c, ret)) || commands_write(sk, c, ret) ||
 	    (config.http && older_pushes_write(sk, c, ctx[1])))
 		return 0;

@@ -529,27 +529,23 @@ static __always_inline bool http2_read(const struct sock *sk, struct conn *c, __
 	return true;
 }
 
-/*
- * The same for a write, which may precede the read of the client's preface. With config.beside the plain programs have
- * counted it.
- */
+/* The same for a write, which may precede the read of the client's preface. */
 static __always_inline bool http2_write(const struct sock *sk, struct conn *c, __u32 bytes)
 {
 	struct streams_call call = {.c = c};
 
 	if (c->marks & MARK_MULTIPLEXED)
 		call.h = http2_of(sk);
-	else if (!(c->marks & MARK_SETTLED) && (!config.beside || streams_attached))
+	else if (!(c->marks & MARK_SETTLED))
 		call.h = http2_early(sk, c, bytes);
 	call.slot = call.h ? slot_of(c->service) : NULL;
 	if (!call.slot)
 		return false;
 	call.h->service = c->service;
 	call.now = clock_written(sk, c);
-	if (!config.beside && !c->touched)
+	if (!c->touched)
 		c->start_ns = conn_touched(sk, c, call.slot, call.now);
-	if (!config.beside)
-		SLOT_COUNT(call.slot, COUNTER_BYTES_OUT, bytes);
+	SLOT_COUNT(call.slot, COUNTER_BYTES_OUT, bytes);
 	streams_write(&call, bytes, TCP_FIELD(sk, write_seq));
 	return true;
 }

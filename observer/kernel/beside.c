@@ -20,9 +20,9 @@ static void list(struct sojourn_bpf *skel, struct beside ret_list[BESIDE_COUNT])
 {
 	const struct beside all[BESIDE_COUNT] = {
 		BESIDE(streams_state),
-		BESIDE(exchange_ready_http),
-		BESIDE(exchange_recv_http),
-		BESIDE(exchange_send_http),
+		BESIDE(streams_ready),
+		BESIDE(streams_recv),
+		BESIDE(streams_send),
 	};
 
 	memcpy(ret_list, all, sizeof(all));

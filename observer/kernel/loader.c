@@ -76,9 +76,8 @@ static int choose(struct sojourn_bpf *skel, const struct plan *plan)
 
 		if (!row->chosen && !(beside && row->beside))
 			continue;
-		r = loader_skeleton_choose(skel, row->candidate->program);
-		if (!r && row->candidate->also)
-			r = loader_skeleton_choose(skel, row->candidate->also);
+		for (size_t k = 0; !r && plan_program(row, k); k++)
+			r = loader_skeleton_choose(skel, plan_program(row, k));
 	}
 	return r;
 }

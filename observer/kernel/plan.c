@@ -32,51 +32,53 @@
 
 /* Best first. */
 static const struct candidate candidates[] = {
-	{QUESTION_SOCKETS, "sockets_visit", "iter/tcp", USE_ALWAYS, NULL},
-	{QUESTION_CONNECTIONS, "conn_state", "tp_btf/inet_sock_set_state", USE_ALWAYS, NULL},
-	{QUESTION_RESETS, "conn_reset", "tp_btf/tcp_receive_reset", USE_ALWAYS, NULL},
-	{QUESTION_RETRANSMITS, "conn_retransmit", "tp_btf/tcp_retransmit_skb", USE_ALWAYS, NULL},
-	{QUESTION_ARRIVAL, ARRIVAL_HTTP, "tp_btf/sk_data_ready", USE_INSIDE, NULL},
-	{QUESTION_ARRIVAL, ARRIVAL_READY, "tp_btf/sk_data_ready", USE_ALWAYS, NULL},
-	{QUESTION_ARRIVAL, "exchange_segment", "tp_btf/tcp_probe", USE_ALWAYS, NULL},
-	{QUESTION_READ, READ_HTTP, "tp_btf/sock_recv_length", USE_INSIDE, READ_CLOCK},
-	{QUESTION_READ, READ_PLAIN, "tp_btf/sock_recv_length", USE_ALWAYS, READ_CLOCK},
-	{QUESTION_READ, "exchange_recvmsg", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
-	{QUESTION_READ, "exchange_recvmsg_nonblock", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
-	{QUESTION_READ, "exchange_recvmsg_plain", "fexit/tcp_recvmsg", USE_ALWAYS, NULL},
-	{QUESTION_WRITE, WRITE_HTTP, "tp_btf/sock_send_length", USE_INSIDE, NULL},
-	{QUESTION_WRITE, WRITE_PLAIN, "tp_btf/sock_send_length", USE_ALWAYS, NULL},
+	{QUESTION_SOCKETS, "sockets_visit", "iter/tcp", USE_ALWAYS, {}},
+	{QUESTION_CONNECTIONS, "conn_state", "tp_btf/inet_sock_set_state", USE_ALWAYS, {}},
+	{QUESTION_RESETS, "conn_reset", "tp_btf/tcp_receive_reset", USE_ALWAYS, {}},
+	{QUESTION_RETRANSMITS, "conn_retransmit", "tp_btf/tcp_retransmit_skb", USE_ALWAYS, {}},
+	{QUESTION_ARRIVAL, ARRIVAL_HTTP, "tp_btf/sk_data_ready", USE_INSIDE, {}},
+	{QUESTION_ARRIVAL, ARRIVAL_READY, "tp_btf/sk_data_ready", USE_ALWAYS, {}},
+	{QUESTION_ARRIVAL, "exchange_segment", "tp_btf/tcp_probe", USE_ALWAYS, {}},
+	{QUESTION_READ, READ_HTTP, "tp_btf/sock_recv_length", USE_INSIDE, {READ_CLOCK}},
+	{QUESTION_READ, READ_PLAIN, "tp_btf/sock_recv_length", USE_ALWAYS, {READ_CLOCK}},
+	{QUESTION_READ, "exchange_recvmsg", "fexit/tcp_recvmsg", USE_ALWAYS, {}},
+	{QUESTION_READ, "exchange_recvmsg_nonblock", "fexit/tcp_recvmsg", USE_ALWAYS, {}},
+	{QUESTION_READ, "exchange_recvmsg_plain", "fexit/tcp_recvmsg", USE_ALWAYS, {}},
+	{QUESTION_WRITE, WRITE_HTTP, "tp_btf/sock_send_length", USE_INSIDE, {}},
+	{QUESTION_WRITE, WRITE_PLAIN, "tp_btf/sock_send_length", USE_ALWAYS, {}},
 	{QUESTION_WRITE, "exchange_sendpage", "fexit/tcp_sendmsg+tcp_sendpage", USE_ALWAYS,
-	 "exchange_sendmsg"},
-	{QUESTION_WRITE, "exchange_sendmsg", "fexit/tcp_sendmsg", USE_ALWAYS, NULL},
+	 {"exchange_sendmsg"}},
+	{QUESTION_WRITE, "exchange_sendmsg", "fexit/tcp_sendmsg", USE_ALWAYS, {}},
 	{QUESTION_WRITE, "exchange_sendpage_steps", "fexit/tcp_sendmsg+tcp_sendpage", USE_ALWAYS,
-	 "exchange_sendmsg_steps"},
-	{QUESTION_WRITE, "exchange_sendmsg_steps", "fexit/tcp_sendmsg", USE_ALWAYS, NULL},
-	{QUESTION_HTTP, "streams_state", "tp_btf/inet_sock_set_state", USE_HTTP, NULL},
-	{QUESTION_COMMANDS, "commands_state", "tp_btf/inet_sock_set_state", USE_COMMANDS, NULL},
-	{QUESTION_TLS, "clear_enter", "uprobe/SSL_read+SSL_write", USE_TLS, "clear_return"},
+	 {"exchange_sendmsg_steps"}},
+	{QUESTION_WRITE, "exchange_sendmsg_steps", "fexit/tcp_sendmsg", USE_ALWAYS, {}},
+	{QUESTION_HTTP, "streams_state", "tp_btf/inet_sock_set_state", USE_HTTP, {}},
+	{QUESTION_STREAMS, "streams_recv", "tp_btf/sk_data_ready+sock_recv_length+sock_send_length",
+	 USE_BESIDE, {"streams_ready", "streams_send"}},
+	{QUESTION_COMMANDS, "commands_state", "tp_btf/inet_sock_set_state", USE_COMMANDS, {}},
+	{QUESTION_TLS, "clear_enter", "uprobe/SSL_read+SSL_write", USE_TLS, {"clear_return"}},
 	{QUESTION_TLS_SOCKET, "clear_received", "tp_btf/sock_recv_length+inet_sock_set_state",
-	 USE_TLS, "clear_state"},
-	{QUESTION_TLS_SENT, "clear_sent", "tp_btf/sock_send_length", USE_TLS, NULL},
-	{QUESTION_ACCEPT, "accept_arg", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
-	{QUESTION_ACCEPT, "accept_flags", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, NULL},
-	{QUESTION_ACCEPT, "accept_exit", "tp_btf/sys_exit", USE_ACCEPT_SYSCALL, NULL},
+	 USE_TLS, {"clear_state"}},
+	{QUESTION_TLS_SENT, "clear_sent", "tp_btf/sock_send_length", USE_TLS, {}},
+	{QUESTION_ACCEPT, "accept_arg", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, {}},
+	{QUESTION_ACCEPT, "accept_flags", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, {}},
+	{QUESTION_ACCEPT, "accept_exit", "tp_btf/sys_exit", USE_ACCEPT_SYSCALL, {}},
 	{QUESTION_ACCEPT_URING, "accept_uring", "tp_btf/io_uring_complete", USE_ACCEPT_SYSCALL,
-	 NULL},
+	 {}},
 	{QUESTION_ACCEPT_URING, "accept_uring_result", "tp_btf/io_uring_complete",
-	 USE_ACCEPT_SYSCALL, NULL},
+	 USE_ACCEPT_SYSCALL, {}},
 	{QUESTION_ACCEPT_URING, "accept_uring_plain", "tp_btf/io_uring_complete",
-	 USE_ACCEPT_SYSCALL, NULL},
-	{QUESTION_TRANSMIT, "transmit_stamps", "sockops", USE_TRANSMIT_STAMPS, NULL},
+	 USE_ACCEPT_SYSCALL, {}},
+	{QUESTION_TRANSMIT, "transmit_stamps", "sockops", USE_TRANSMIT_STAMPS, {}},
 	{QUESTION_TRANSMIT, "transmit_start", "tp_btf/net_dev_start_xmit+tcp_probe", USE_TRANSMIT,
-	 "transmit_segment"},
+	 {"transmit_segment"}},
 	{QUESTION_CPU, "thread_switch", "tp_btf/sched_switch+sched_wakeup", USE_CPU,
-	 "thread_wakeup"},
-	{QUESTION_UDP_ARRIVAL, "udp_ready", "tp_btf/sk_data_ready", USE_UDP, NULL},
-	{QUESTION_UDP_READ, "udp_recv", "tp_btf/sock_recv_length", USE_UDP, NULL},
-	{QUESTION_UDP_WRITE, "udp_send", "tp_btf/sock_send_length", USE_UDP, NULL},
-	{QUESTION_UDP_DROP, "udp_drop", "tp_btf/udp_fail_queue_rcv_skb", USE_UDP, NULL},
-	{QUESTION_UDP_OPEN, "udp_visit", "iter/udp", USE_UDP, NULL},
+	 {"thread_wakeup"}},
+	{QUESTION_UDP_ARRIVAL, "udp_ready", "tp_btf/sk_data_ready", USE_UDP, {}},
+	{QUESTION_UDP_READ, "udp_recv", "tp_btf/sock_recv_length", USE_UDP, {}},
+	{QUESTION_UDP_WRITE, "udp_send", "tp_btf/sock_send_length", USE_UDP, {}},
+	{QUESTION_UDP_DROP, "udp_drop", "tp_btf/udp_fail_queue_rcv_skb", USE_UDP, {}},
+	{QUESTION_UDP_OPEN, "udp_visit", "iter/udp", USE_UDP, {}},
 };
 
 _Static_assert(ARRAY_SIZE(candidates) == PLAN_ROWS, "one row per candidate");
@@ -117,6 +119,8 @@ static const struct {
 			    "exchanges, socket_queue, receive, service, respond"},
 	[QUESTION_HTTP] = {"When do connections end that have open streams of HTTP/2?",
 			   "HTTP/2: streams as exchanges"},
+	[QUESTION_STREAMS] = {"What do connections with HTTP/2 carry?",
+			      "HTTP/2 without --http: streams as exchanges"},
 	[QUESTION_COMMANDS] = {"When do connections end that have open commands?",
 			       "--protocol: commands as exchanges"},
 	[QUESTION_TLS] = {"Which text do calls of TLS libraries carry?",
@@ -167,6 +171,13 @@ const char *plan_question_text(enum question question)
 const char *plan_question_use(enum question question)
 {
 	return questions[question].use;
+}
+
+const char *plan_program(const struct plan_row *row, size_t i)
+{
+	if (!i)
+		return row->candidate->program;
+	return i < PLAN_ROW_PROGRAMS ? row->candidate->also[i - 1] : NULL;
 }
 
 static bool named(const struct candidate *candidate, const char *name)
@@ -225,6 +236,8 @@ static bool usable(const struct candidate *candidate, const struct plan_wish *wi
 		return wish->http || wish->commands;
 	case USE_HTTP:
 		return wish->http || (wish->streams && wish->commands);
+	case USE_BESIDE:
+		return false;
 	case USE_COMMANDS:
 		return wish->commands || wish->http;
 	case USE_TLS:
@@ -239,7 +252,7 @@ static bool usable(const struct candidate *candidate, const struct plan_wish *wi
 static bool is_for_beside(const struct candidate *candidate, const struct plan_wish *wish)
 {
 	return wish->streams && !wish->http && !wish->commands &&
-	       (candidate->use == USE_INSIDE || candidate->use == USE_HTTP) &&
+	       (candidate->use == USE_BESIDE || candidate->use == USE_HTTP) &&
 	       !passed_over(candidate, wish);
 }
 
@@ -356,10 +369,8 @@ static size_t trials_of(struct plan_row **rows, size_t count, struct loader_tria
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const char *programs[] = {rows[i]->candidate->program, rows[i]->candidate->also};
-
-		for (size_t k = 0; k < ARRAY_SIZE(programs) && programs[k]; k++) {
-			ret_trials[n].program = programs[k];
+		for (size_t k = 0; plan_program(rows[i], k); k++) {
+			ret_trials[n].program = plan_program(rows[i], k);
 			ret_owners[n++] = rows[i];
 		}
 	}
@@ -374,8 +385,8 @@ static int try_together(struct plan_row **rows, size_t count,
 			const struct loader_rehearsal *rehearsal, struct plan_row **ret_refused,
 			char *reason, size_t size)
 {
-	struct loader_trial trials[2 * PLAN_ROWS] = {};
-	struct plan_row *owners[2 * PLAN_ROWS];
+	struct loader_trial trials[PLAN_ROW_PROGRAMS * PLAN_ROWS] = {};
+	struct plan_row *owners[PLAN_ROW_PROGRAMS * PLAN_ROWS];
 	size_t n = trials_of(rows, count, trials, owners), refused = n;
 	int r = loader_rehearse(trials, n, rehearsal, &refused, reason, size);
 
@@ -709,14 +720,17 @@ static bool is_plain(const struct plan *plan)
 
 const char *plan_missing_streams(const struct plan *plan)
 {
-	const char *missing =
-		plan->http ? plan_missing_http(plan) : missing_inside(plan, QUESTION_HTTP);
+	const unsigned int beside = 1U << QUESTION_STREAMS | 1U << QUESTION_HTTP;
+	const char *reason;
 
-	if (!plan->http && !plan->streams)
+	if (plan->http)
+		return plan_missing_http(plan);
+	if (!plan->streams)
 		return "not asked for: --no-http2";
-	if (!missing && !plan->http && !plan->commands && !is_plain(plan))
-		return "another hook is preferred";
-	return missing;
+	if (plan->commands)
+		return missing_inside(plan, QUESTION_HTTP);
+	reason = missing(plan, NEEDS_EXCHANGE | beside);
+	return reason || is_plain(plan) ? reason : "another hook is preferred";
 }
 
 bool plan_beside(const struct plan *plan)

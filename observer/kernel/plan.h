@@ -23,6 +23,7 @@ enum question {
 	QUESTION_READ,	       /* when did the server read it? */
 	QUESTION_WRITE,	       /* when did the server write the response? */
 	QUESTION_HTTP,	       /* when do connections with streams of HTTP/2 end? */
+	QUESTION_STREAMS,      /* what do such connections carry? */
 	QUESTION_COMMANDS,     /* when do connections with open commands end? */
 	QUESTION_TLS,	       /* which text do calls of TLS libraries carry? */
 	QUESTION_TLS_SOCKET,   /* which connection is such a call for? */
@@ -49,17 +50,21 @@ enum candidate_use {
 	USE_CPU,	     /* with --cpu */
 	USE_INSIDE,	     /* with --http or --protocol */
 	USE_HTTP,	     /* likewise, for the streams of HTTP/2 */
+	USE_BESIDE,	     /* without, likewise: beside the plain ones (bpf/tcp/beside.h) */
 	USE_COMMANDS,	     /* with --protocol */
 	USE_TLS,	     /* with --tls */
 	USE_UDP,	     /* with a UDP service */
 };
+
+/* The most programs of one candidate. */
+#define PLAN_ROW_PROGRAMS 3
 
 struct candidate {
 	enum question question;
 	const char *program; /* name of the BPF program */
 	const char *hook;    /* what it attaches to, for people */
 	enum candidate_use use;
-	const char *also; /* a second program that it needs; NULL: none */
+	const char *also[PLAN_ROW_PROGRAMS - 1]; /* further programs that it needs; NULL: none */
 };
 
 struct plan_row {
@@ -71,7 +76,7 @@ struct plan_row {
 	uint32_t verified; /* instructions that the verifier went through; 0: it did not say */
 };
 
-#define PLAN_ROWS 37
+#define PLAN_ROWS 38
 
 struct plan {
 	struct plan_row rows[PLAN_ROWS];
@@ -170,6 +175,9 @@ const char *plan_missing_tls(const struct plan *plan);
  * others, which are not optional.
  */
 size_t plan_working(const struct plan *plan);
+
+/* Return the row's program @i, from 0 on; NULL: it has no more. */
+const char *plan_program(const struct plan_row *row, size_t i);
 
 /* Return the question in words, e.g. "When did a request become readable?" */
 const char *plan_question_text(enum question question);

@@ -342,9 +342,10 @@ static bool runs_per_exchange(const struct plan *plan, const char *program)
 	for (size_t i = 0; i < ARRAY_SIZE(questions); i++) {
 		const struct plan_row *row = plan_chosen(plan, questions[i]);
 
-		if (row && (!strcmp(row->candidate->program, program) ||
-			    (row->candidate->also && !strcmp(row->candidate->also, program))))
-			return true;
+		for (size_t k = 0; row && plan_program(row, k); k++) {
+			if (!strcmp(plan_program(row, k), program))
+				return true;
+		}
 	}
 	return false;
 }

@@ -22,7 +22,7 @@ from .test_serve import Serve
 
 pytest.importorskip("h2")
 
-LOADED = ["exchange_ready_http", "exchange_recv_http", "exchange_send_http", "streams_state"]
+LOADED = ["streams_ready", "streams_recv", "streams_send", "streams_state"]
 
 
 def curl(url, *options):
