@@ -97,11 +97,11 @@ static inline __attribute__((always_inline)) __u32 http2_u32(const __u8 *at)
 /* Bytes of the payload before the block. */
 static inline __attribute__((always_inline)) __u32 http2_before_block(const struct http2_side *s)
 {
-	__u32 padded = s->flags & HTTP2_PADDED ? 1 : 0;
+	__u32 padded = !!(s->flags & HTTP2_PADDED);
 
 	if (s->type == HTTP2_PUSH_PROMISE)
 		return padded + 4;
-	return padded + (s->flags & HTTP2_PRIORITISED ? 5 : 0);
+	return padded + 5 * !!(s->flags & HTTP2_PRIORITISED);
 }
 
 /* Return the bytes of the payload that are gathered. */
@@ -462,21 +462,41 @@ static inline __attribute__((always_inline)) __u32 http2_part_of(struct hpack_wa
 	return count;
 }
 
-/* After HTTP2_BEGINS: follow the bytes of the block that were gathered. Return the status in HEADERS. */
+/*
+ * After a step that has returned @said: a frame of a block may begin. Return the status if it is HEADERS. Then call
+ * http2_blocks().
+ */
 static inline __attribute__((always_inline)) __u32 http2_block_begins(const struct http2_side *s,
-								      struct hpack_table *t)
+								      struct hpack_table *t,
+								      __u32 said)
 {
-	__u32 before = http2_part_begins(s, &t->walk), count = http2_seen(s);
-	struct http2_fragment f = {.table = t, .side = s, .place = HTTP2_HEADER + before};
-	__u32 status = s->type == HTTP2_HEADERS ? http2_status(s, t) : STATUS_UNKNOWN;
+	__u32 status = STATUS_UNKNOWN;
 
-	if (s->type != HTTP2_CONTINUATION)
-		t->status = status;
+	if (!(said & HTTP2_BEGINS))
+		return STATUS_UNKNOWN;
+	http2_part_begins(s, &t->walk);
+	if (s->type == HTTP2_CONTINUATION)
+		return STATUS_UNKNOWN;
+	if (s->type == HTTP2_HEADERS)
+		status = http2_status(s, t);
+	t->status = status;
+	t->said = s->type == HTTP2_PUSH_PROMISE ? HPACK_SAID_PROMISE : 0;
+	t->grpc = 0;
+	return status;
+}
+
+/* Follow the bytes of the block that were gathered when its frame began. */
+static inline __attribute__((always_inline)) void http2_block_gathered(const struct http2_side *s,
+								       struct hpack_table *t)
+{
+	__u32 before = s->type == HTTP2_CONTINUATION ? 0 : http2_before_block(s);
+	__u32 count = http2_seen(s);
+	struct http2_fragment f = {.table = t, .side = s, .place = HTTP2_HEADER + before};
+
 	if (t->walk.lost)
-		return status;
+		return;
 	count = http2_part_of(&t->walk, count < before ? 0 : count - before);
 	HTTP2_LOOP(count, http2_field_step, &f);
-	return status;
 }
 
 /* Follow the next @count bytes of the payload, at @at. */
@@ -493,24 +513,13 @@ static inline __attribute__((always_inline)) void http2_block_goes_on(struct hpa
 		t->walk.lost = 1;
 }
 
-/*
- * Follow a frame of a block after each step, which has returned @said and taken bytes up to @end.
- * Return the status if HEADERS begin.
- */
-static inline __attribute__((always_inline)) __u32 http2_blocks(const struct http2_side *s,
-								struct hpack_table *t, __u32 said,
-								__u64 end)
+/* Follow a frame of a block after each step, which has returned @said and taken bytes up to @end. */
+static inline __attribute__((always_inline)) void
+http2_blocks(const struct http2_side *s, struct hpack_table *t, __u32 said, __u64 end)
 {
-	__u32 status = STATUS_UNKNOWN;
-
-	if (said & HTTP2_BEGINS && s->type != HTTP2_CONTINUATION) {
-		t->said = s->type == HTTP2_PUSH_PROMISE ? HPACK_SAID_PROMISE : 0;
-		t->grpc = 0;
-	}
 	if (said & HTTP2_BEGINS)
-		status = http2_block_begins(s, t);
+		http2_block_gathered(s, t);
 	http2_block_goes_on(t, end - s->taken, s->taken);
-	return status;
 }
 
 /* After HTTP2_ENDS and http2_blocks(): return whether a block of a response is complete. */

@@ -161,13 +161,20 @@ static __noinline int block_frame_ended(struct http2_conn *h, __u32 status)
 	return status;
 }
 
+/* Not inline: the verifier would follow each status through the block. */
+__noinline __u32 status_begins(struct http2_conn *h, __u32 said)
+{
+	return h ? http2_block_begins(&h->out.side, &h->fields, said) : STATUS_UNKNOWN;
+}
+
 __noinline int status_in_block(struct http2_conn *h, __u32 said, __u64 end)
 {
 	__u32 status;
 
 	if (!h || !http2_is_block(&h->out.side))
 		return STATUS_UNKNOWN;
-	status = http2_blocks(&h->out.side, &h->fields, said, end);
+	status = status_begins(h, said);
+	http2_blocks(&h->out.side, &h->fields, said, end);
 	return said & HTTP2_ENDS ? block_frame_ended(h, status) : status;
 }
 

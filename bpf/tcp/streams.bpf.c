@@ -11,6 +11,17 @@ __noinline int stream_waited(__u32 service, __u64 waited_ns)
 	return 0;
 }
 
+__noinline __u32 way_frame(struct http2_way *way, __u32 room)
+{
+	__u32 said, used;
+
+	if (!way)
+		return HTTP2_WRONG;
+	said = http2_step(&way->side, way->bytes.at, room, &used);
+	way_pass(way, used);
+	return said;
+}
+
 /* A binary search of 2^7. */
 __noinline __u64 arrival_among(struct http2_arrivals *a, __u32 seq)
 {

@@ -83,8 +83,10 @@ static void add(void *context, const struct http2_side *s, uint32_t what, const 
 	require(walked->frames >= walked->proof);
 	if (what & HTTP2_BEGINS && s->type == HTTP2_HEADERS && !s->by_client)
 		compare_status(s, http2_status(s, &none));
-	if (http2_is_block(s) && !s->by_client)
-		status = http2_blocks(s, &walked->fields, what, (uintptr_t)end);
+	if (http2_is_block(s) && !s->by_client) {
+		status = http2_block_begins(s, &walked->fields, what);
+		http2_blocks(s, &walked->fields, what, (uintptr_t)end);
+	}
 	if (s->type == HTTP2_DATA && s->taken)
 		add_data(walked, end);
 	if (window_is_told(s, what))
