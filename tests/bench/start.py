@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The cost of starting.
 
-Runs `sojourn observe --for 1ms`, which chooses, loads and attaches its programs, and `sojourn doctor --sample 0`, which
-looks once. Printed are the user and system CPU time and the wall time of each, as medians with their 95 % confidence.
+Runs `sojourn observe --for 1ms`, which chooses, loads and attaches its programs, with and without those for streams of
+HTTP/2, and `sojourn doctor --sample 0`, which looks once. Printed are the user and system CPU time and the wall time of each, as medians with their 95 % confidence.
 
 With --beside each round also runs the commands of another build, in random order. The ratios are of this build's time
 to the other's in the same round, so that the machine's drift cancels.
@@ -39,7 +39,9 @@ def measure(programs, port, rounds):
     """Return {(the command's name, the program): [(CPU seconds, wall seconds)]}. The doctor's status reports findings."""
     tasks = {}
     for program in programs:
-        tasks["observe --for 1ms", program] = [program, "observe", "--port", port, "--for", "1ms"], {0}
+        for option in [], ["--no-http2"]:
+            words = ["observe", *option, "--for", "1ms"]
+            tasks[" ".join(words), program] = [program, *words, "--port", port], {0}
         tasks["doctor --sample 0", program] = [program, "doctor", "--sample", "0"], {0, 1, 2}
     found = {key: [] for key in tasks}
     for number in range(rounds + 1):
@@ -54,7 +56,7 @@ def print_times(found):
     for (name, program), took in found.items():
         for figure, column in FIGURES.items():
             times = [each[column] * 1000 for each in took]
-            print(f"  {name:<18} {figure:<10}{confident(times, 1)} ms  ({program})")
+            print(f"  {name:<29} {figure:<10}{confident(times, 1)} ms  ({program})")
 
 
 def print_ratios(found, other):
@@ -62,7 +64,7 @@ def print_ratios(found, other):
     for name in dict.fromkeys(name for name, _ in found):
         for figure, column in FIGURES.items():
             columns = {program: [each[column] for each in found[name, program]] for program in (OBSERVER, other)}
-            print(f"  {name:<18} {figure:<10}{confident(ratios(columns, OBSERVER, other))}")
+            print(f"  {name:<29} {figure:<10}{confident(ratios(columns, OBSERVER, other))}")
 
 
 def main():
