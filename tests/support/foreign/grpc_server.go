@@ -48,11 +48,10 @@ func count(where map[string]int, name string, number int) {
 // A connection that knows when it was read last, and when it is written after a call of Wait.
 type timed struct {
 	net.Conn
-	lock     sync.Mutex
-	read     time.Time
-	since    time.Time // the read of the request
-	answered time.Time // the end of the handler
-	handler  time.Duration
+	lock    sync.Mutex
+	read    time.Time
+	since   time.Time     // the read of the request
+	handler time.Duration // of a call that is not yet answered; or 0
 }
 
 func (c *timed) Read(to []byte) (int, error) {
@@ -64,18 +63,20 @@ func (c *timed) Read(to []byte) (int, error) {
 	return n, err
 }
 
+// The next call may end before this write returns: take the times of this one before.
 func (c *timed) Write(from []byte) (int, error) {
+	c.lock.Lock()
+	since, handler := c.since, c.handler
+	c.handler = 0
+	c.lock.Unlock()
 	begun := time.Now()
 	n, err := c.Conn.Write(from)
 	ended := time.Now()
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	if c.handler != 0 && begun.After(c.answered) {
+	if handler != 0 {
 		lock.Lock()
-		waited = append(waited, fmt.Sprintf("waited %d %d %d %d", c.RemoteAddr().(*net.TCPAddr).Port, c.handler.Nanoseconds(),
-			begun.Sub(c.since).Nanoseconds(), ended.Sub(c.since).Nanoseconds()))
+		waited = append(waited, fmt.Sprintf("waited %d %d %d %d", c.RemoteAddr().(*net.TCPAddr).Port, handler.Nanoseconds(),
+			begun.Sub(since).Nanoseconds(), ended.Sub(since).Nanoseconds()))
 		lock.Unlock()
-		c.handler = 0
 	}
 	return n, err
 }
@@ -178,9 +179,9 @@ func wait(ctx context.Context, request []byte) ([]byte, error) {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	time.Sleep(asked)
-	call, ended := ctx.Value(calledBy{}).(called), time.Now()
+	call, took := ctx.Value(calledBy{}).(called), time.Since(begun)
 	call.by.lock.Lock()
-	call.by.since, call.by.answered, call.by.handler = call.read, ended, ended.Sub(begun)
+	call.by.since, call.by.handler = call.read, took
 	call.by.lock.Unlock()
 	return request, nil
 }
