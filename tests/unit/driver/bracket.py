@@ -25,11 +25,13 @@ def check(name, condition, what):
 class Target(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     answered = 0
+    last = None  # when
     lock = threading.Lock()
 
     def do_GET(self):
         with Target.lock:
             Target.answered += 1
+            Target.last = time.monotonic()
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -39,7 +41,7 @@ class Target(http.server.BaseHTTPRequestHandler):
 
 
 class Observer(http.server.BaseHTTPRequestHandler):
-    at_begin = at_end = None
+    at_begin = at_end = ended = None
     document = {}
     begin_status = 201
     end_delay = 0
@@ -60,6 +62,7 @@ class Observer(http.server.BaseHTTPRequestHandler):
             return self.reply(200, {"phase": 7, **self.lease})
         check("bracket", self.path == "/v1/phases/7/end", self.path)
         Observer.at_end = Target.answered
+        Observer.ended = time.monotonic()
         if self.vanish:
             return self.connection.close()
         time.sleep(self.end_delay)
@@ -87,13 +90,16 @@ def start(handler):
     return f"http://127.0.0.1:{server.server_port}"
 
 
-def drive(*options, interrupt_after=None):
+def drive(*options, interrupted=False):
+    """Return document, exit status and messages. `interrupted`: end the run at its first request."""
+    before = Target.answered
     process = subprocess.Popen([DRIVE, "--json=-", *options], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
-    if interrupt_after:
-        time.sleep(interrupt_after)
+    while interrupted and Target.answered == before and process.poll() is None:
+        time.sleep(0.01)
+    if interrupted:
         process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
     return json.loads(out) if out else None, process.returncode, err
 
 
@@ -115,21 +121,22 @@ for options in (["-n300"], ["-d300ms"], ["-d300ms", "--warmup=200ms"], ["-n100",
 
 check("lease", Observer.renewed == 0, "renewed what has no lease")
 Observer.lease = {"lease_s": 1}
-# Five renewals, the last one at 1.67 s. On a busy machine the phase ends later: a seventh would come at 2.33 s.
+# Three renewals a second, of which a busy machine may delay some.
+begun = time.monotonic()
 run, code, err = drive("-d1700ms", "--rate=50", "--observer", observer, target)
-check("lease", code == 0 and not err and 3 <= Observer.renewed <= 6, f"{code}, {Observer.renewed} times, {err}")
+most = 3 * (time.monotonic() - begun)
+check("lease", code == 0 and not err and 2 <= Observer.renewed <= most, f"{code}, {Observer.renewed} times, {err}")
 renewed = Observer.renewed
 time.sleep(0.5)
 check("lease", Observer.renewed == renewed, "renewed after its end")
 Observer.renewal_hangs.set()
-begun = time.monotonic()
 run, code, err = drive("-d2s", "--rate=50", "--observer", observer, target)
-took = time.monotonic() - begun
 Observer.renewal_hangs.clear()
-check("hanging renewal", code == 0 and Observer.renewed == renewed + 1 and took < 9, f"{code}, {took:.1f} s, {err}")
+waited = Observer.ended - Target.last  # with a renewal that is not cancelled, 8 s
+check("hanging renewal", code == 0 and Observer.renewed == renewed + 1 and waited < 6, f"{code}, {waited:.1f} s, {err}")
 Observer.lease = {}
 
-run, code, err = drive("-d60s", "--observer", observer + "/", target, interrupt_after=1)
+run, code, err = drive("-d60m", "--observer", observer + "/", target, interrupted=True)
 check("interrupted", code == 0 and run["driver"]["requests"] == Observer.at_end - Observer.at_begin,
       f"exit status {code}: {err}")
 

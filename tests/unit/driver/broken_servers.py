@@ -13,10 +13,10 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 
 DRIVE = sys.argv[1]
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+HANG_SECONDS = 50
 failures = []
 
 
@@ -84,23 +84,22 @@ class Server:
             threading.Thread(target=serve, args=(connection, self.action), daemon=True).start()
 
 
-def drive(port, *options, limit=20, interrupt_after=None):
+def drive(port, *options, interrupt_at=None):
+    """Return the driver's part and the exit status. `interrupt_at`: the event at which to interrupt the run."""
     url = f"http://127.0.0.1:{port}/"
-    begin = time.monotonic()
     process = subprocess.Popen([DRIVE, "--json=-", *options, url], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
-    if interrupt_after:
-        time.sleep(interrupt_after)
+    if interrupt_at:
+        check("interrupt", interrupt_at.wait(HANG_SECONDS), f"no load with {options}")
         process.send_signal(signal.SIGINT)
     try:
-        out, err = process.communicate(timeout=limit)
+        out, _ = process.communicate(timeout=HANG_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
         failures.append(f"hang with {options}")
-        return None, "", 0
-    document = json.loads(out)["driver"] if out else None
-    return document, process.returncode, time.monotonic() - begin
+        return None, ""
+    return json.loads(out)["driver"] if out else None, process.returncode
 
 
 def check(name, condition, what):
@@ -112,10 +111,12 @@ def errors_of(document):
     return {name: count for name, count in document["errors"].items() if count}
 
 
-def expect(name, action, errors, requests, *options, port=None, status=None):
+def expect(name, action, errors, requests, *options, port=None):
     """20 requests over 4 connections: `errors` by kind, `requests` complete."""
     server = Server(action) if action else None
-    document, code, _ = drive(port or server.port, "-n20", "-c4", "--timeout=300ms", *options)
+    # Only servers that never answer may miss it, however busy the machine is.
+    timeout = "--timeout=300ms" if "timeout" in errors else "--timeout=20s"
+    document, code = drive(port or server.port, "-n20", "-c4", timeout, *options)
     if document is None:
         return failures.append(f"{name}: no document, exit status {code}")
     check(name, errors_of(document) == errors, f"errors {errors_of(document)}, not {errors}")
@@ -158,7 +159,7 @@ def test_kinds():
 
 def test_alternating():
     """Every second request fails: all others are complete."""
-    document, code, _ = drive(Server(alternates).port, "-n", "400", "-c4")
+    document, code = drive(Server(alternates).port, "-n", "400", "-c4")
     check("alternates", code == 1, f"exit status {code}")
     check("alternates", document["requests"] + document["errors"]["reset"] == 400, "sum")
     check("alternates", 196 <= document["requests"] <= 204, f"requests {document['requests']}")
@@ -179,7 +180,7 @@ def test_large_body():
     with open(path, "wb") as file:
         file.write(body)
     try:
-        document, _, _ = drive(Server(action).port, "-n4", "-c2", f"--body=@{path}",
+        document, _ = drive(Server(action).port, "-n4", "-c2", f"--body=@{path}",
                                "--new-connections")
     finally:
         os.unlink(path)
@@ -188,39 +189,48 @@ def test_large_body():
     check("large body", document["bytes_out"] >= document["requests"] * len(body), "bytes out")
 
 
+def answers(count):
+    """Answer every request. The event is set at the request with this number."""
+    seen, event = [], threading.Event()
+
+    def action(connection, _):
+        seen.append(1)
+        if len(seen) >= count:
+            event.set()
+        connection.sendall(GOOD)
+        return True
+    return action, event
+
+
 def test_interrupt():
-    document, code, seconds = drive(Server(sends(GOOD)).port, "-d60s", interrupt_after=1)
+    """At the second request of the only connection, the first one is complete."""
+    action, second = answers(2)
+    document, code = drive(Server(action).port, "-d60m", "-c1", interrupt_at=second)
     check("interrupt", document and document["requests"] > 0, "no results")
     check("interrupt", code == 0, f"exit status {code}")
-    check("interrupt", seconds < 30, f"took {seconds:.1f} s")
 
 
 def test_interrupted_warmup():
-    document, code, _ = drive(Server(sends(GOOD)).port, "--warmup=60s", interrupt_after=0.5)
+    action, first = answers(1)
+    document, code = drive(Server(action).port, "--warmup=60m", interrupt_at=first)
     check("interrupted warm-up", document is None and code == 1, f"exit status {code}")
 
 
 def test_refused_duration():
     """With back-off 4 connections try at most some dozens of times in half a second."""
-    document, code, seconds = drive(closed_port(), "-d500ms", "-c4")
-    refused = document["errors"]["refused"]
-    check("refused for a time", code == 1 and seconds < 30, f"{code}, {seconds:.1f} s")
-    check("refused for a time", 8 <= refused <= 80, f"{refused} attempts")
-    check("refused for a time", 0.49e9 <= document["duration_ns"] < 1e9, "duration")
+    document, code = drive(closed_port(), "-d500ms", "-c4")
+    refused, seconds = document["errors"]["refused"], document["duration_ns"] / 1e9
+    check("refused for a time", code == 1, f"exit status {code}")
+    check("refused for a time", 4 <= refused <= 160 * seconds, f"{refused} attempts in {seconds:.1f} s")
+    check("refused for a time", seconds >= 0.49, f"{seconds:.2f} s")
 
 
 def test_warmup_is_not_counted():
-    seen = []
-
-    def action(connection, _):
-        seen.append(1)
-        connection.sendall(GOOD)
-        return True
-
-    document, code, _ = drive(Server(action).port, "-n50", "-c4", "--warmup=200ms")
+    action, warm = answers(51)
+    document, code = drive(Server(action).port, "-n50", "-c4", "--warmup=1s")
     check("warm-up", code == 0 and document["requests"] == 50, f"{document['requests']}")
     check("warm-up", document["connects"] == 0, "connections were not kept")
-    check("warm-up", len(seen) > 50, f"{len(seen)} seen")
+    check("warm-up", warm.is_set(), "no more requests than those that were counted")
 
 
 TESTS = [test_kinds, test_alternating, test_large_body, test_interrupt, test_interrupted_warmup,

@@ -29,6 +29,16 @@ static const struct sink_http_limits one_connection = {
 	.connection_memory = 16 * 1024,
 };
 
+/* Patient limits: no client is dropped for being slow. */
+static const struct sink_http_limits patient = {
+	.connections = 64,
+	.per_peer = 32,
+	.head_s = 600,
+	.idle_s = 600,
+	.request_s = 600,
+	.connection_memory = 16 * 1024,
+};
+
 static int start_short(void **state)
 {
 	static struct server server;
@@ -43,6 +53,14 @@ static int start_one(void **state)
 
 	*state = &server;
 	return server_start(&server, "127.0.0.1:0", &one_connection);
+}
+
+static int start_patient(void **state)
+{
+	static struct server server;
+
+	*state = &server;
+	return server_start(&server, "127.0.0.1:0", &patient);
 }
 
 static int start_default(void **state)
@@ -85,15 +103,6 @@ static char *letters(size_t length)
 	memset(text, 'a', length);
 	text[length] = '\0';
 	return text;
-}
-
-/* Return the milliseconds until the server ends the connection, discarding all that it sends. */
-static uint64_t time_to_end(int fd)
-{
-	uint64_t begin = clock_now_ns();
-
-	assert_int_not_equal(client_drain(fd, PATIENCE_MS), -ETIMEDOUT);
-	return (clock_now_ns() - begin) / NSEC_PER_MSEC;
 }
 
 static void test_oversized_head(void **state)
@@ -192,19 +201,18 @@ static void test_silence(void **state)
 	};
 	unsigned int runs = ((struct server *)*state)->runs;
 	int fds[ARRAY_SIZE(starts)];
-	uint64_t begin;
+	uint64_t begin = clock_now_ns();
 
 	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
 		fds[i] = client_connect(*state, NULL);
 		assert_int_equal(client_send(fds[i], starts[i], strlen(starts[i])), 0);
 	}
-	begin = clock_now_ns();
 	assert_healthy(*state);
 	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
-		time_to_end(fds[i]);
+		assert_int_not_equal(client_drain(fds[i], PATIENCE_MS), -ETIMEDOUT);
 		close(fds[i]);
 	}
-	assert_in_range((clock_now_ns() - begin) / NSEC_PER_MSEC, 500, 2500);
+	assert_true(clock_now_ns() - begin >= short_limits.idle_s * NSEC_PER_SEC / 2);
 	/* The server slept meanwhile. */
 	assert_in_range(((struct server *)*state)->runs - runs, 1, 200);
 }
@@ -214,15 +222,13 @@ static void test_slow_loris(void **state)
 {
 	autoclose int fd = client_connect(*state, NULL);
 	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
-	uint64_t begin = clock_now_ns(), ms;
+	uint64_t begin = clock_now_ns();
 
 	assert_int_equal(client_send(fd, "GET /", 5), 0);
-	while (!poll(&pollfd, 1, 200)) {
-		assert_int_equal(client_send(fd, "a", 1), 0);
+	/* Sending fails if the server ends the connection just before. */
+	while (!poll(&pollfd, 1, 200) && !client_send(fd, "a", 1))
 		assert_true(clock_now_ns() - begin < PATIENCE_MS * NSEC_PER_MSEC);
-	}
-	ms = (clock_now_ns() - begin) / NSEC_PER_MSEC;
-	assert_in_range(ms, 1500, 3000);
+	assert_true(clock_now_ns() - begin >= short_limits.head_s * NSEC_PER_SEC * 3 / 4);
 	assert_healthy(*state);
 }
 
@@ -263,16 +269,6 @@ static void test_held_connections(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(held); i++)
 		close(held[i]);
 }
-
-/* Patient limits: no client is dropped in this test for being slow. */
-static const struct sink_http_limits patient = {
-	.connections = 64,
-	.per_peer = 32,
-	.head_s = 600,
-	.idle_s = 600,
-	.request_s = 600,
-	.connection_memory = 16 * 1024,
-};
 
 #define STRANGERS 200U
 
@@ -447,6 +443,9 @@ static void test_health_before_the_loop(void **state)
 		server.asker = asker;
 		assert_int_equal(client_send(fd, text, strlen(text)), 0);
 		assert_status(fd, 200);
+		/* Leave the answer until it is noted. */
+		while (server.in_time + server.late == (unsigned int)i)
+			poll(NULL, 0, 1);
 		assert_status(asker, 200);
 	}
 	assert_int_equal(server.late, 0);
@@ -535,7 +534,6 @@ static void test_pipelined(void **state)
 static void test_half_close(void **state)
 {
 	static const char *const starts[] = {"", "GET /", HEALTH, HEALTH HEALTH "GET /"};
-	uint64_t begin = clock_now_ns();
 
 	for (size_t i = 0; i < 50 * ARRAY_SIZE(starts); i++) {
 		const char *start = starts[i % ARRAY_SIZE(starts)];
@@ -545,7 +543,6 @@ static void test_half_close(void **state)
 		assert_int_equal(shutdown(fd, SHUT_WR), 0);
 		assert_int_not_equal(client_drain(fd, PATIENCE_MS), -ETIMEDOUT);
 	}
-	assert_true(clock_now_ns() - begin < 5 * NSEC_PER_SEC);
 }
 
 static uint32_t next_random(uint64_t *seed)
@@ -640,7 +637,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_limit_is_left, start_one, stop),
 		cmocka_unit_test_setup_teardown(test_many_connections, start_default, stop),
 		cmocka_unit_test_setup_teardown(test_pipelined, start_default, stop),
-		cmocka_unit_test_setup_teardown(test_half_close, start_default, stop),
+		cmocka_unit_test_setup_teardown(test_half_close, start_patient, stop),
 		cmocka_unit_test_setup_teardown(test_garbage, start_default, stop),
 		cmocka_unit_test(test_strangers_make_room),
 		cmocka_unit_test(test_dear_documents_are_shared),

@@ -48,7 +48,7 @@ struct server {
 };
 
 #define SERVICE_LISTENERS 4000
-#define IMPATIENCE_MS	  5000
+#define IMPATIENCE_MS	  PATIENCE_MS
 
 #define HEALTH "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
