@@ -148,22 +148,34 @@ static void fold_owner(struct resource *into, const struct resource_owner *faile
 		*owner = *failed;
 }
 
+/* Return what waits because a process does not accept; NULL: @finding has other causes. */
+static const char *waiting(const struct finding *finding)
+{
+	if (finding->resource.kind == RESOURCE_ACCEPT_QUEUE)
+		return "waiting for accept() meanwhile";
+	/* A full accept queue holds handshakes back. SYNs that are dropped are critical, and stay. */
+	if (finding->resource.kind == RESOURCE_SYN_QUEUE && finding->severity < SEVERITY_CRITICAL)
+		return "unfinished handshakes meanwhile";
+	return NULL;
+}
+
 /* Move @finding's facts to the finding that explains it; false if there is none. */
 static bool fold(struct finding_list *list, const struct finding *finding)
 {
 	const struct resource *from = &finding->resource;
+	const char *waits = waiting(finding);
 	struct finding *into = NULL;
 
-	if (from->kind == RESOURCE_ACCEPT_QUEUE)
+	if (waits)
 		into = cause_of(list, finding);
 	else if (from->kind == RESOURCE_PORT_FAILURES || from->kind == RESOURCE_DESCRIPTOR_FAILURES)
 		into = explanation_of(list, finding);
 	if (!into)
 		return false;
-	if (from->kind == RESOURCE_ACCEPT_QUEUE)
-		resource_fact(&into->resource, "waiting for accept() meanwhile", from->used,
-			      "connections", "listening sockets");
-	for (size_t i = 0; from->kind != RESOURCE_ACCEPT_QUEUE && i < from->fact_count; i++)
+	if (waits)
+		resource_fact(&into->resource, waits, from->used, "connections",
+			      "listening sockets");
+	for (size_t i = 0; !waits && i < from->fact_count; i++)
 		resource_fact(&into->resource, from->facts[i].name, from->facts[i].value,
 			      from->facts[i].unit, from->facts[i].source);
 	if (from->kind == RESOURCE_PORT_FAILURES && from->owner_count)

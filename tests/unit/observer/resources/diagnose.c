@@ -196,14 +196,16 @@ static void test_a_queue_without_descriptors_is_a_consequence(void **state)
 {
 	struct resource resources[] = {owned(RESOURCE_ACCEPT_QUEUE, 9, 8, 7),
 				       owned(RESOURCE_DESCRIPTORS, 64, 64, 7),
+				       owned(RESOURCE_SYN_QUEUE, 6, 8, 7),
 				       owned(RESOURCE_ACCEPT_QUEUE, 9, 8, 5)};
-	struct finding_list findings = findings_of(resources, 3);
+	struct finding_list findings = findings_of(resources, ARRAY_SIZE(resources));
 	const struct resource *first = &findings.entries[0].resource;
 
 	(void)state;
 	assert_int_equal(findings.count, 2);
 	assert_string_equal(findings.entries[0].rule->id, "fds-exhausted");
-	assert_true(first->facts[first->fact_count - 1].value == 9);
+	assert_true(first->facts[first->fact_count - 2].value == 9);
+	assert_true(first->facts[first->fact_count - 1].value == 6);
 	assert_string_equal(findings.entries[1].rule->id, "accept-queue-full");
 	assert_int_equal(findings.entries[1].resource.owners[0].pid, 5);
 	diagnose_free(&findings);
