@@ -96,7 +96,7 @@ def test_a_limit_of_the_host_and_its_remedy(vm, name, finding):
     words = vm.parts[f"{name}.truth"].split()
     used = {"file_max": lambda: int(words[0]), "tcp_memory": lambda: int(words[10]),
             "orphans": lambda: int(words[4]), "conntrack": lambda: int(words[0])}[name]()
-    limit = {"file_max": lambda: int(words[2]), "orphans": lambda: 10,
+    limit = {"file_max": lambda: int(words[2]), "orphans": lambda: 16,
              "conntrack": lambda: 40}.get(name, lambda: entry["capacity"])()
     assert entry, vm.parts[name]
     assert entry["capacity"] == limit
