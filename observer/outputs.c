@@ -75,16 +75,14 @@ static int prepare_recording(struct outputs *outputs)
 static int end_recording(struct outputs *outputs, struct run *run)
 {
 	const char *path = outputs->options->record;
-	char readings[32], bytes[32];
 	int r = sink_end(outputs->record, run);
 
 	if (r < 0)
 		return log_errno(r, "'%s' lacks the end: cannot write to it", path);
-	units_format_count(sink_record_count(outputs->record), readings, sizeof(readings));
-	units_format_count(sink_record_bytes(outputs->record), bytes, sizeof(bytes));
 	if (!outputs->options->quiet)
-		fprintf(stderr, "sojourn record: %s readings, %s bytes in %s\n", readings, bytes,
-			path);
+		fprintf(stderr, "sojourn record: %s readings, %s bytes in %s\n",
+			as_count(sink_record_count(outputs->record)),
+			as_count(sink_record_bytes(outputs->record)), path);
 	return 0;
 }
 

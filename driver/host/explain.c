@@ -20,7 +20,6 @@
 #include "sojourn/text.h"
 #include "sojourn/units.h"
 
-#define TEXT	 32
 #define SENTENCE 256
 
 static bool is_loopback(const struct target *target)
@@ -66,27 +65,22 @@ static bool is_datagrams(const struct target *target)
 
 static char *explain_datagram_ports(uint64_t ports, const struct target *target)
 {
-	char used[TEXT], there[TEXT];
-
 	return text_format(
 		"%s UDP sockets on this host, and %s ports: add source addresses (--source) or "
 		"use fewer connections",
-		units_format_count(count_datagram_sockets(target), used, TEXT),
-		units_format_count(ports, there, TEXT));
+		as_count(count_datagram_sockets(target)), as_count(ports));
 }
 
 /* Write "501 of 501 ports towards 127.0.0.1:80 in use, 100 % TIME_WAIT", if known. */
 static char *tell_use(const struct explain_run *run, uint32_t range, uint64_t ports)
 {
 	struct port_fullest now;
-	char used[TEXT], there[TEXT];
 
-	units_format_count(ports, there, TEXT);
 	if (port_count_towards(run->target, &run->link->sources, range, &now))
-		return text_format("there are %s ports towards %s, and none was free", there,
-				   run->target->authority);
+		return text_format("there are %s ports towards %s, and none was free",
+				   as_count(ports), run->target->authority);
 	return text_format("%s of %s ports towards %s in use, %.0f %% TIME_WAIT",
-			   units_format_count(now.used, used, TEXT), there, run->target->authority,
+			   as_count(now.used), as_count(ports), run->target->authority,
 			   now.used ? 100.0 * (double)now.time_wait / (double)now.used : 0);
 }
 
@@ -95,7 +89,6 @@ static char *explain_ports(const struct explain_run *run)
 	uint32_t range = limits_port_range();
 	uint64_t ports = (uint64_t)limits_ports(range) * source_addresses(&run->link->sources);
 	autofree char *use = NULL;
-	char limit[TEXT];
 
 	if (range && is_datagrams(run->target))
 		return explain_datagram_ports(ports, run->target);
@@ -106,7 +99,7 @@ static char *explain_ports(const struct explain_run *run)
 	return text_format(
 		"%s: add source addresses (--source), keep connections alive, or stay below "
 		"%s/s",
-		use, units_format_count(ports / explain_time_wait_s(run->target), limit, TEXT));
+		use, as_count(ports / explain_time_wait_s(run->target)));
 }
 
 static char *explain_files(const struct explain_run *run)
@@ -129,36 +122,28 @@ static char *explain_refused(const struct explain_run *run)
 
 static char *explain_timeout(const struct explain_run *run)
 {
-	char limit[TEXT];
-
 	return text_format(is_datagrams(run->target)
 				   ? "lost on the way there or back, or not answered within "
 				     "%s (--timeout)"
 				   : "the limit is %s (--timeout)",
-			   units_format_duration((double)run->link->timeout_ns, limit, TEXT));
+			   as_setting((double)run->link->timeout_ns));
 }
 
 static char *explain_connect_timeout(const struct explain_run *run)
 {
-	char limit[TEXT];
-
 	if (run->target->address.ss_family == AF_UNIX)
 		return NULL;
 	return text_format(
 		"%s did not answer the SYN within %s (--timeout): its accept queue is full, or "
 		"packets are dropped on the way",
-		run->target->authority,
-		units_format_duration((double)run->link->timeout_ns, limit, TEXT));
+		run->target->authority, as_setting((double)run->link->timeout_ns));
 }
 
 static char *explain_tls_timeout(const struct explain_run *run)
 {
-	char limit[TEXT];
-
 	return text_format("%s accepted the connection and did not finish the handshake within %s "
 			   "(--timeout)",
-			   run->target->authority,
-			   units_format_duration((double)run->link->timeout_ns, limit, TEXT));
+			   run->target->authority, as_setting((double)run->link->timeout_ns));
 }
 
 /* A TLS port closes on plain requests; some servers explain that, others say nothing. */

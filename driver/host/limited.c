@@ -17,8 +17,6 @@
 #define DELAYS_LEAST  100		    /* with fewer, one of them is more than 1 % */
 #define DELAY_SHARE   0.1		    /* of the response time: less explains nothing */
 
-#define TEXT 64
-
 static double usable_cpus(const struct run_driver *driver)
 {
 	cpu_set_t set;
@@ -32,25 +30,22 @@ static double usable_cpus(const struct run_driver *driver)
 static int is_out_of_ports(const struct run_driver *driver, uint64_t cpu_span_ns, char **ret_why)
 {
 	uint64_t failures = driver->errors[RUN_ERROR_ADDRESS_UNAVAILABLE];
-	char count[TEXT];
 
 	(void)cpu_span_ns;
 	if (!failures)
 		return 0;
-	return asprintf(ret_why, "%s connections found no free source port",
-			units_format_count(failures, count, sizeof(count)));
+	return asprintf(ret_why, "%s connections found no free source port", as_count(failures));
 }
 
 static int is_out_of_files(const struct run_driver *driver, uint64_t cpu_span_ns, char **ret_why)
 {
 	uint64_t failures = driver->errors[RUN_ERROR_TOO_MANY_FILES];
-	char count[TEXT];
 
 	(void)cpu_span_ns;
 	if (!failures)
 		return 0;
 	return asprintf(ret_why, "%s connections found no free file descriptor",
-			units_format_count(failures, count, sizeof(count)));
+			as_count(failures));
 }
 
 static int is_cpu_full(const struct run_driver *driver, uint64_t cpu_span_ns, char **ret_why)
@@ -99,7 +94,6 @@ static bool is_considerable(const struct run_driver *driver, double p99)
 static int is_late(const struct run_driver *driver, uint64_t cpu_span_ns, char **ret_why)
 {
 	uint64_t p99 = histogram_quantile(&driver->schedule_delay, 0.99);
-	char time[TEXT];
 
 	(void)cpu_span_ns;
 	if (p99 < DELAY_HIGH_NS || driver->schedule_delay.count < DELAYS_LEAST ||
@@ -108,7 +102,7 @@ static int is_late(const struct run_driver *driver, uint64_t cpu_span_ns, char *
 	return asprintf(ret_why,
 			"1 %% of the requests left %s or more after they could have: its loop was "
 			"late",
-			units_format_time((double)p99, time, sizeof(time)));
+			as_time((double)p99));
 }
 
 /*

@@ -13,13 +13,7 @@
 #include "sojourn/units.h"
 #include "transport/host_limits.h"
 
-#define TEXT	 32
 #define SENTENCE 128
-
-static const char *number(uint64_t count, char text[static TEXT])
-{
-	return units_format_count(count, text, TEXT);
-}
 
 static uint64_t divide_up(uint64_t a, uint64_t b)
 {
@@ -45,11 +39,10 @@ static uint64_t lasting_ports(const struct preflight *p)
 static int tell_too_few(const struct preflight *p, char **ret_text)
 {
 	uint64_t missing = p->connections - free_ports(p);
-	char needed[TEXT], there[TEXT], sources[TEXT], used[TEXT], wait[SENTENCE] = "";
+	const char *needed = as_count(p->connections), *there = as_count(all_ports(p));
+	const char *sources = as_count(p->sources + divide_up(missing, p->ports));
+	char wait[SENTENCE] = "";
 
-	number(p->connections, needed);
-	number(all_ports(p), there);
-	number(p->sources + divide_up(missing, p->ports), sources);
 	if (!p->used)
 		return asprintf(ret_text,
 				"this run needs %s source ports and has %s: the connections beyond "
@@ -62,7 +55,7 @@ static int tell_too_few(const struct preflight *p, char **ret_text)
 			"this run needs %s source ports, and %s of %s are in use now: the "
 			"connections beyond will wait; give %s source addresses (--source)%s or "
 			"fewer connections",
-			needed, number(p->used, used), there, sources, wait);
+			needed, as_count(p->used), there, sources, wait);
 }
 
 /* Return how many connections the policy opens per second; 0: as many as possible. */
@@ -98,18 +91,17 @@ static bool is_going_to_stall(const struct preflight *p, uint64_t opens)
 /* "501 source ports, 450 of them in use now" */
 static void tell_ports(const struct preflight *p, char text[static SENTENCE])
 {
-	char there[TEXT], used[TEXT];
-	int length = snprintf(text, SENTENCE, "%s source ports", number(all_ports(p), there));
+	int length = snprintf(text, SENTENCE, "%s source ports", as_count(all_ports(p)));
 
 	if (p->used)
 		snprintf(text + length, SENTENCE - (size_t)length, ", %s of them in use now",
-			 number(p->used, used));
+			 as_count(p->used));
 }
 
 static int tell_stall(const struct preflight *p, uint64_t opens, char **ret_text)
 {
 	uint64_t sustained = lasting_ports(p) / p->block_s;
-	char rate[TEXT], there[SENTENCE], sources[TEXT], limit[TEXT], first[TEXT];
+	char there[SENTENCE];
 
 	tell_ports(p, there);
 	if (opens)
@@ -118,17 +110,16 @@ static int tell_stall(const struct preflight *p, uint64_t opens, char **ret_text
 				"after use (TIME_WAIT): it will stall after %.1f s; give %s source "
 				"addresses (--source), keep connections alive, close by "
 				"--close=rst, or stay below %s/s",
-				number(opens, rate), there, (unsigned int)p->block_s,
+				as_count(opens), there, (unsigned int)p->block_s,
 				(double)free_ports(p) / (double)opens,
-				number(divide_up(opens * p->block_s + p->held, p->ports), sources),
-				number(sustained, limit));
+				as_count(divide_up(opens * p->block_s + p->held, p->ports)),
+				as_count(sustained));
 	return asprintf(ret_text,
 			"this run opens a connection for every %s and has %s, each blocked for %u "
 			"s after use (TIME_WAIT): after %s it will go on at %s/s; give more source "
 			"addresses (--source), keep connections alive, or close by --close=rst",
 			p->policy.requests == 1 ? "request" : "few requests", there,
-			(unsigned int)p->block_s, number(free_ports(p), first),
-			number(sustained, limit));
+			(unsigned int)p->block_s, as_count(free_ports(p)), as_count(sustained));
 }
 
 int preflight_check(const struct preflight *p, char **ret_text)

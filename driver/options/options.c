@@ -315,8 +315,6 @@ bool options_own_stdout(const struct options *options)
 
 static int settle_datagrams(struct options *options, char **ret_error)
 {
-	char text[32];
-
 	for (size_t i = 0; i < option_datagram.count; i++) {
 		const char *name = option_datagram.rows[i].name;
 
@@ -329,7 +327,7 @@ static int settle_datagrams(struct options *options, char **ret_error)
 	return refuse(ret_error,
 		      "--retransmit: nothing is sent again before the request is given up, after "
 		      "%s (--timeout); make it shorter than that",
-		      units_format_duration((double)options->link.timeout_ns, text, sizeof(text)));
+		      as_setting((double)options->link.timeout_ns));
 }
 
 static const char *grpc_option(const struct request *request)
@@ -348,7 +346,6 @@ static int settle_grpc(const struct request *request, const struct link_settings
 {
 	const struct grpc_messages *messages = &request->grpc_messages;
 	const char *option = request->grpc ? NULL : grpc_option(request);
-	char last[32], limit[32];
 
 	if (option)
 		return refuse(ret_error, "%s: there is none without gRPC; add --grpc", option);
@@ -361,9 +358,8 @@ static int settle_grpc(const struct request *request, const struct link_settings
 			ret_error,
 			"--grpc-interval: the last message would be sent after %s, but a call is "
 			"given up after %s; make --timeout longer",
-			units_format_duration((double)messages->interval_ns * (messages->count - 1),
-					      last, sizeof(last)),
-			units_format_duration((double)link->timeout_ns, limit, sizeof(limit)));
+			as_setting((double)messages->interval_ns * (messages->count - 1)),
+			as_setting((double)link->timeout_ns));
 	return 0;
 }
 

@@ -197,7 +197,6 @@ static bool is_unknown(const struct assertion *assertion, const struct run *run,
 	const struct run_driver *driver = run->driver;
 	uint64_t missing = run_driver_missing(driver);
 	struct report_unanswered unanswered;
-	char count[32], all[32];
 
 	if (metric->kind == LATENCY && !driver->requests)
 		snprintf(ret_why, ASSERTION_TEXT, "unknown: no request was completed");
@@ -209,8 +208,7 @@ static bool is_unknown(const struct assertion *assertion, const struct run *run,
 	else if (metric->kind == LATENCY && !is_answered(metric, driver))
 		snprintf(ret_why, ASSERTION_TEXT,
 			 "unknown: %s of the %s requests have no complete response",
-			 units_format_count(missing, count, sizeof(count)),
-			 units_format_count(driver->requests + missing, all, sizeof(all)));
+			 as_count(missing), as_count(driver->requests + missing));
 	else
 		return false;
 	return true;

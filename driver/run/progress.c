@@ -55,12 +55,11 @@ static void print_parts(const struct progress *progress, size_t used)
 	struct winsize size;
 	size_t columns =
 		!ioctl(fileno(progress->file), TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
-	char rate[32];
 
 	for (uint32_t i = 0; i < progress->part_count; i++) {
 		const struct progress_part *part = &progress->parts[i];
+		const char *rate = as_count((uint64_t)(part->rate + 0.5));
 
-		units_format_count((uint64_t)(part->rate + 0.5), rate, sizeof(rate));
 		used += strlen(rate) + strlen(part->name) + strlen("   /s");
 		if (used >= columns)
 			return;
@@ -73,16 +72,12 @@ static void print_measured(const struct progress *progress)
 	const struct progress_figures *figures = &progress->figures;
 	double p99_ns = figures->points[PROGRESS_P99][figures->count - 1];
 	double per_second = figures->points[PROGRESS_RATE][figures->count - 1];
-	char rate[32], errors[32], p99[32] = "-";
-	int used;
+	int used = fprintf(progress->file,
+			   LINE_START "%" PRIu64 " s  %s requests/s  p99 %s  errors %s  %s left",
+			   figures->elapsed_s, as_count((uint64_t)(per_second + 0.5)),
+			   isnan(p99_ns) ? "-" : as_time(p99_ns), as_count(figures->errors),
+			   figures->left);
 
-	if (!isnan(p99_ns))
-		units_format_time(p99_ns, p99, sizeof(p99));
-	used = fprintf(progress->file,
-		       LINE_START "%" PRIu64 " s  %s requests/s  p99 %s  errors %s  %s left",
-		       figures->elapsed_s,
-		       units_format_count((uint64_t)(per_second + 0.5), rate, sizeof(rate)), p99,
-		       units_format_count(figures->errors, errors, sizeof(errors)), figures->left);
 	print_parts(progress, used > 0 ? (size_t)used : 0);
 }
 

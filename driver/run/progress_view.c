@@ -40,15 +40,14 @@ static void put_row(int y, const char *label, unsigned int style, const char *va
 static void draw_head(const struct progress *progress)
 {
 	const struct progress_figures *figures = &progress->figures;
-	char text[512], length[32], done[32];
+	char text[512], done[32];
 	int columns = screen_columns(), width;
 
 	snprintf(text, sizeof(text), " sojourn-drive · %s", progress->what);
 	screen_put(0, 0, columns, SCREEN_TITLE, SCREEN_LEFT, text);
 	if (progress->duration_ns)
 		snprintf(done, sizeof(done), "%" PRIu64 " of %s", figures->elapsed_s,
-			 units_format_duration((double)progress->duration_ns, length,
-					       sizeof(length)));
+			 as_setting((double)progress->duration_ns));
 	else
 		snprintf(done, sizeof(done), "%" PRIu64 " s", figures->elapsed_s);
 	width = snprintf(text, sizeof(text), " %s%s ", figures->measured ? "" : "warming up ",
@@ -74,23 +73,19 @@ static void draw_share(const struct progress *progress, int y)
 
 /* ---- second by second ---- */
 
-static char *format_rate(double value, char *buffer, size_t size)
+static const char *format_rate(double value, char buffer[static UNITS_TEXT])
 {
-	return units_format_count((uint64_t)(value + 0.5), buffer, size);
+	return units_format_count((uint64_t)(value + 0.5), buffer, UNITS_TEXT);
 }
 
-static char *format_time(double ns, char *buffer, size_t size)
+static const char *format_time(double ns, char buffer[static UNITS_TEXT])
 {
-	if (isnan(ns))
-		snprintf(buffer, size, "-");
-	else
-		units_format_time(ns, buffer, size);
-	return buffer;
+	return isnan(ns) ? "-" : units_format_time(ns, buffer, UNITS_TEXT);
 }
 
 static const struct {
 	const char *label;
-	char *(*format)(double value, char *buffer, size_t size);
+	const char *(*format)(double value, char buffer[static UNITS_TEXT]);
 	int from_rows; /* minimum lines of the screen */
 } rows[PROGRESS_SERIES] = {
 	[PROGRESS_RATE] = {"requests/s", format_rate, 0},
@@ -115,18 +110,17 @@ static void draw_series(const struct progress_figures *figures, enum progress_se
 	bool failed = i == PROGRESS_ERRORS && figures->errors;
 	const double *points = figures->points[i];
 	int foot = y + height - 1;
-	char value[32], most[32];
 	double max;
 
 	shown = shown < figures->count ? shown : figures->count;
 	put_row(foot, rows[i].label, failed ? SCREEN_ALARM : SCREEN_BOLD,
-		rows[i].format(value_of(figures, i), value, sizeof(value)));
+		rows[i].format(value_of(figures, i), UNITS_ROOM));
 	if (!shown || (i == PROGRESS_ERRORS && !failed))
 		return;
 	max = screen_chart(y, x, height, failed ? SCREEN_ALARM : SCREEN_ACCENT,
 			   points + figures->count - shown, shown);
 	screen_line(foot, x + (int)shown + 1, SCREEN_DIM, "max %s%s",
-		    rows[i].format(max, most, sizeof(most)), failed ? "/s" : "");
+		    rows[i].format(max, UNITS_ROOM), failed ? "/s" : "");
 }
 
 static int draw_past(const struct progress *progress, int y, int height)
@@ -177,17 +171,15 @@ static int draw_outcomes(const struct progress *progress, int y)
 	static const char *const classes[] = {"other status", "1xx", "2xx", "3xx", "4xx", "5xx"};
 	const struct stats *stats = &progress->last;
 	struct line line = {0};
-	char name[32], count[32];
+	char name[32];
 
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
 		if (stats->status[i])
-			add_item(&line, "%s %s", classes[i],
-				 units_format_count(stats->status[i], count, sizeof(count)));
+			add_item(&line, "%s %s", classes[i], as_count(stats->status[i]));
 	for (enum run_error i = 0; i < RUN_ERROR_COUNT; i++) {
 		snprintf(name, sizeof(name), "%s", run_error_names[i]);
 		if (stats->errors[i])
-			add_item(&line, "%s %s", text_words(name),
-				 units_format_count(stats->errors[i], count, sizeof(count)));
+			add_item(&line, "%s %s", text_words(name), as_count(stats->errors[i]));
 	}
 	screen_line(y, 1, stats_errors(stats) ? SCREEN_NOTICE : SCREEN_PLAIN, "%s", line.text);
 	return y + 1;
@@ -200,24 +192,21 @@ static void draw_quantiles(const char *name, const struct histogram *h, int y)
 		double quantile;
 	} quantiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}};
 	struct line line = {0};
-	char time[32];
 
 	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
 		add_item(&line, "%s%s%s %s", i ? "" : name, i ? "" : ": ", quantiles[i].name,
-			 format_time((double)histogram_quantile(h, quantiles[i].quantile), time,
-				     sizeof(time)));
-	add_item(&line, "max %s", format_time((double)h->max, time, sizeof(time)));
+			 as_time((double)histogram_quantile(h, quantiles[i].quantile)));
+	add_item(&line, "max %s", as_time((double)h->max));
 	screen_line(y, 1, SCREEN_BOLD, "%s", line.text);
 }
 
 static void draw_step(const struct histogram_step *step, uint64_t highest, int y)
 {
 	int x = drawing_x(), room = screen_columns() - x - 1;
-	char bound[32], text[48], count[32];
+	char text[48];
 
-	snprintf(text, sizeof(text), "to %s",
-		 format_time((double)step->up_to, bound, sizeof(bound)));
-	put_row(y, text, SCREEN_PLAIN, units_format_count(step->count, count, sizeof(count)));
+	snprintf(text, sizeof(text), "to %s", as_time((double)step->up_to));
+	put_row(y, text, SCREEN_PLAIN, as_count(step->count));
 	if (room > 0 && step->count)
 		screen_bar(y, x, room, SCREEN_ACCENT, (double)step->count / (double)highest);
 }
@@ -251,10 +240,9 @@ static int draw_distribution(const struct progress *progress, int y, int end)
 static void draw_part(const struct progress_part *part, double highest, int y)
 {
 	int name = screen_columns() / 3, x = 1 + name + VALUE_WIDTH + 4;
-	char rate[32], text[40];
+	char text[40];
 
-	units_format_count((uint64_t)(part->rate + 0.5), rate, sizeof(rate));
-	snprintf(text, sizeof(text), "%s/s", rate);
+	snprintf(text, sizeof(text), "%s/s", as_count((uint64_t)(part->rate + 0.5)));
 	screen_put(y, 1, name, SCREEN_PLAIN, SCREEN_LEFT, part->name);
 	screen_put(y, 1 + name, VALUE_WIDTH + 2, SCREEN_BOLD, SCREEN_RIGHT, text);
 	if (highest > 0 && part->rate > 0)

@@ -247,16 +247,14 @@ int start_await_time(const struct start_spec *spec, uint64_t early_ns, struct pa
 		     uint64_t *ret_ns, char **ret_error)
 {
 	uint64_t wall_ns = clock_wall_ns();
-	char late[32];
 
 	if (!spec->at_ns)
 		return 0;
 	if (wall_ns > spec->at_ns)
-		return refuse(
-			ret_error,
-			"--start-at: that time passed %s ago, before the load "
-			"could begin",
-			units_format_duration((double)(wall_ns - spec->at_ns), late, sizeof(late)));
+		return refuse(ret_error,
+			      "--start-at: that time passed %s ago, before the load "
+			      "could begin",
+			      as_setting((double)(wall_ns - spec->at_ns)));
 	while (wall_ns + early_ns < spec->at_ns) {
 		if (patience.is_over(patience.user))
 			return -ECANCELED;

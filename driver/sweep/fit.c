@@ -238,37 +238,32 @@ enum fit_verdict fit_plateau(const struct fit_point *points, size_t count, struc
 
 /* ---- the verdict, as a sentence for people ---- */
 
-#define NUMBER 32
-
 /* Rates below 10 keep decimals. */
-static const char *number(double value, char text[static NUMBER])
+static const char *number(double value, char text[static UNITS_TEXT])
 {
 	if (value < 10)
-		snprintf(text, NUMBER, "%.3g", value);
+		snprintf(text, UNITS_TEXT, "%.3g", value);
 	else
-		units_format_count((uint64_t)(value + 0.5), text, NUMBER);
+		units_format_count((uint64_t)(value + 0.5), text, UNITS_TEXT);
 	return text;
 }
 
 static char *explain_collapse(const struct fit_point *best, const struct fit_point *fallen,
 			      const char *unit)
 {
-	char most[NUMBER], least[NUMBER], load[NUMBER], more[NUMBER];
-
 	return text_format("throughput fell by more than %.0f %%: %s/s at %s %s, %s/s at %s",
-			   100 - 100 * FIT_COLLAPSE, number(best->throughput, most),
-			   number(best->load, load), unit, number(fallen->throughput, least),
-			   number(fallen->load, more));
+			   100 - 100 * FIT_COLLAPSE, number(best->throughput, UNITS_ROOM),
+			   number(best->load, UNITS_ROOM), unit,
+			   number(fallen->throughput, UNITS_ROOM),
+			   number(fallen->load, UNITS_ROOM));
 }
 
 static char *explain_close(const struct fit_point *first, const struct fit_point *last,
 			   const char *unit)
 {
-	char from[NUMBER], to[NUMBER];
-
 	return text_format("the loads are too close together, from %s to %s %s: spread them with "
 			   "--ladder",
-			   number(first->load, from), number(last->load, to), unit);
+			   number(first->load, UNITS_ROOM), number(last->load, UNITS_ROOM), unit);
 }
 
 char *fit_explain(enum fit_verdict verdict, const struct fit *fit, const struct fit_point *points,

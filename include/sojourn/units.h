@@ -36,6 +36,15 @@ char *units_format_duration(double ns, char *buffer, size_t size);
 /* Write @count with separated thousands: "116,785". */
 char *units_format_count(uint64_t count, char *buffer, size_t size);
 
+/* Room for such a text in the calling block: an argument needs no variable. The text lasts as long as the block. */
+#define UNITS_TEXT 32
+#define UNITS_ROOM ((char[UNITS_TEXT]){0})
+
+#define as_time(ns)	  units_format_time((ns), UNITS_ROOM, UNITS_TEXT)
+#define as_share(percent) units_format_share((percent), UNITS_ROOM, UNITS_TEXT)
+#define as_setting(ns)	  units_format_duration((ns), UNITS_ROOM, UNITS_TEXT)
+#define as_count(count)	  units_format_count((count), UNITS_ROOM, UNITS_TEXT)
+
 /* Write an address and port of struct flow: "192.0.2.1:80", "[2001:db8::1]:80" (RFC 3986). */
 char *units_format_endpoint(const uint32_t address[static 4], uint16_t port, char *buffer,
 			    size_t size);

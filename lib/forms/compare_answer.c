@@ -49,15 +49,13 @@ const char *compare_surety(const struct compare_row *row, const struct compare_s
 const char *compare_figure(const struct compare_row *row, struct run_ratio value,
 			   char ret_text[static COMPARE_TEXT])
 {
-	char text[SHORT_TEXT];
-
 	if (!value.known)
 		return "-";
 	if (!strcmp(row->unit, "ns"))
-		snprintf(ret_text, COMPARE_TEXT, "%s", page_time(value.value, text));
+		snprintf(ret_text, COMPARE_TEXT, "%s", as_time(value.value));
 	else if (value.value >= WHOLE || value.value == floor(value.value))
-		snprintf(ret_text, COMPARE_TEXT, "%s%s",
-			 page_count((uint64_t)(value.value + 0.5), text), row->unit);
+		snprintf(ret_text, COMPARE_TEXT, "%s%s", as_count((uint64_t)(value.value + 0.5)),
+			 row->unit);
 	else
 		snprintf(ret_text, COMPARE_TEXT, "%.1f%s", value.value, row->unit);
 	return ret_text;
@@ -69,7 +67,7 @@ const char *compare_figure(const struct compare_row *row, struct run_ratio value
  */
 static void put_change(const struct compare_row *row, const struct compare_side *side, FILE *file)
 {
-	char before[COMPARE_TEXT], after[COMPARE_TEXT], text[SHORT_TEXT];
+	char before[COMPARE_TEXT], after[COMPARE_TEXT];
 
 	fputs(row->label, file);
 	if (side->p_value.value < COMPARE_SIGNIFICANT || !side->change.known)
@@ -77,7 +75,7 @@ static void put_change(const struct compare_row *row, const struct compare_side 
 			compare_figure(row, side->value, after));
 	fputs(" (", file);
 	if (side->change.known)
-		fprintf(file, "%s, ", page_change(100 * side->change.value, text));
+		fprintf(file, "%s, ", as_change(100 * side->change.value));
 	fprintf(file, "p = %.2g)", side->p_value.value);
 }
 

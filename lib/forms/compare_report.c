@@ -42,14 +42,14 @@ static void print_surety(const struct page *page, const struct compare_row *row,
 static void print_row(const struct page *page, const struct compare_row *row,
 		      const struct compare_side *side)
 {
-	char before[COMPARE_TEXT], after[COMPARE_TEXT], text[SHORT_TEXT];
+	char before[COMPARE_TEXT], after[COMPARE_TEXT];
 
 	page_left(page, LABEL_WIDTH, "%s", row->label);
 	page_right(page, FIGURE_WIDTH, "%s", compare_figure(row, row->first, before));
 	page_right(page, FIGURE_WIDTH, "%s", compare_figure(row, side->value, after));
 	page_style(page, style_of(row, side));
 	if (side->change.known)
-		page_right(page, CHANGE_WIDTH, "%s", page_change(100 * side->change.value, text));
+		page_right(page, CHANGE_WIDTH, "%s", as_change(100 * side->change.value));
 	else
 		page_right(page, CHANGE_WIDTH, "-");
 	page_style(page, STYLE_PLAIN);

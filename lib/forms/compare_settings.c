@@ -115,9 +115,8 @@ static const char *or_none(const char *text)
 static void put_members(const struct run *first, const struct run *other, FILE *file)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
-		char of_first[SHORT_TEXT], of_other[SHORT_TEXT];
-		const char *a = text_of(&settings[i], first, of_first),
-			   *b = text_of(&settings[i], other, of_other);
+		const char *a = text_of(&settings[i], first, UNITS_ROOM),
+			   *b = text_of(&settings[i], other, UNITS_ROOM);
 
 		if (text_same(a, b))
 			continue;
@@ -134,12 +133,11 @@ static uint64_t duration_of(const struct run *run)
 static void put_duration(const struct run *first, const struct run *other, FILE *file)
 {
 	double a = (double)duration_of(first), b = (double)duration_of(other);
-	char before[SHORT_TEXT], after[SHORT_TEXT];
 
 	if (!(a > 0 && b > 0) || fabs(a - b) <= DURATION_APART * fmax(a, b))
 		return;
 	begin(file);
-	fprintf(file, "duration %s \u2192 %s", page_time(a, before), page_time(b, after));
+	fprintf(file, "duration %s \u2192 %s", as_time(a), as_time(b));
 }
 
 /* Options with values shown above, or about output; short forms next to long ones. */

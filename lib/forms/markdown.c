@@ -38,17 +38,14 @@ static void put_code(const char *text, FILE *file)
 
 static void put_time(double ns, FILE *file)
 {
-	char text[SHORT_TEXT];
-
-	fprintf(file, " %s |", page_time(ns, text));
+	fprintf(file, " %s |", as_time(ns));
 }
 
 static void put_histogram(const char *name, const struct histogram *h, FILE *file)
 {
 	static const double quantiles[] = {0.5, 0.9, 0.99, 0.999};
-	char text[SHORT_TEXT];
 
-	fprintf(file, "| %s | %s |", name, page_count(h->count, text));
+	fprintf(file, "| %s | %s |", name, as_count(h->count));
 	put_time(histogram_mean(h), file);
 	for (size_t i = 0; i < ARRAY_SIZE(quantiles); i++)
 		put_time((double)histogram_quantile(h, quantiles[i]), file);
@@ -112,12 +109,10 @@ static void put_limited(const struct run_driver *driver, FILE *file)
 static void put_driver(const struct run *run, FILE *file)
 {
 	const struct run_driver *driver = run->driver;
-	char requests[SHORT_TEXT], rate[SHORT_TEXT], errors[SHORT_TEXT];
 
 	fprintf(file, "\n%s requests, %s/s, %" PRIu32 " connections, %s errors\n",
-		page_count(driver->requests, requests),
-		page_rate(run_driver_timely(driver), driver->duration_ns, rate),
-		driver->connections, page_count(run_driver_errors(driver), errors));
+		as_count(driver->requests), as_rate(run_driver_timely(driver), driver->duration_ns),
+		driver->connections, as_count(run_driver_errors(driver)));
 	put_notes(driver, file);
 	put_latency_head(file);
 	if (driver->response_time.count)
@@ -129,12 +124,10 @@ static void put_driver(const struct run *run, FILE *file)
 
 static void put_mean(const char *name, double mean_ns, const struct report_means *means, FILE *file)
 {
-	char share[SHORT_TEXT];
-
 	fprintf(file, "| %s |", name);
 	put_time(mean_ns, file);
 	if (!means->network_unknown && means->round_trip_ns > 0)
-		fprintf(file, " %s |\n", page_share(100 * mean_ns / means->round_trip_ns, share));
+		fprintf(file, " %s |\n", as_share(100 * mean_ns / means->round_trip_ns));
 	else
 		fputs(" - |\n", file);
 }
@@ -143,7 +136,7 @@ static void put_mean(const char *name, double mean_ns, const struct report_means
 static void put_means(const struct run *run, FILE *file)
 {
 	const struct run_service *service = report_driven_service(run);
-	char text[REPORT_MEANS_TEXT], name[SHORT_TEXT], why[REPORT_UNDIVIDED_TEXT];
+	char text[REPORT_MEANS_TEXT], why[REPORT_UNDIVIDED_TEXT];
 	struct report_means means;
 
 	if (!service)
@@ -161,8 +154,8 @@ static void put_means(const struct run *run, FILE *file)
 		put_mean("network + client", means.network_ns, &means, file);
 	for (unsigned int i = 0; i < REPORT_MEAN_STAGES; i++)
 		if (!means.stages[i].missing)
-			put_mean(page_words(means.stages[i].name, name), means.stages[i].mean_ns,
-				 &means, file);
+			put_mean(as_words(means.stages[i].name), means.stages[i].mean_ns, &means,
+				 file);
 	if (means.overhang_ns > 0)
 		put_mean("after its end", -means.overhang_ns, &means, file);
 	if (means.network_unknown)
@@ -172,12 +165,11 @@ static void put_means(const struct run *run, FILE *file)
 static void put_lost(const struct run *run, const struct run_service *service, FILE *file)
 {
 	struct report_caveat caveat;
-	char text[SHORT_TEXT];
 
-	fprintf(file, "\nlost: %s\n", page_count(report_lost(run, service), text));
+	fprintf(file, "\nlost: %s\n", as_count(report_lost(run, service)));
 	for (unsigned int i = 0; i < REPORT_CAVEATS; i++)
 		if (report_caveat(service, i, &caveat))
-			fprintf(file, "- %s %s\n", page_count(caveat.count, text), caveat.text);
+			fprintf(file, "- %s %s\n", as_count(caveat.count), caveat.text);
 }
 
 /* Write the parts of the service stage. */
@@ -195,11 +187,10 @@ static void put_split(const struct run_stage *parts, FILE *file)
 static void put_source(const struct run_service *service, enum stage which, FILE *file)
 {
 	const struct run_stage *stage = &service->stages[which];
-	char name[SHORT_TEXT];
 
 	if (!stage->measured || !stage->source)
 		return;
-	fprintf(file, "\n%s: by ", page_words(run_stage_label(service->stages, which), name));
+	fprintf(file, "\n%s: by ", as_words(run_stage_label(service->stages, which)));
 	put_text(stage->source, file);
 	fputc('\n', file);
 }
@@ -249,7 +240,7 @@ static void put_service(const struct run *run, const struct run_service *service
 {
 	struct report_verdict verdict;
 	struct report_note note;
-	char name[SHORT_TEXT], place[RUN_PLACE_NAME];
+	char place[RUN_PLACE_NAME];
 
 	fprintf(file, "\n### %s ", service->protocol);
 	put_text(service->address, file);
@@ -271,7 +262,7 @@ static void put_service(const struct run *run, const struct run_service *service
 		const struct run_stage *stage = &service->stages[i];
 
 		if (stage->measured)
-			put_histogram(page_words(run_stage_label(service->stages, i), name),
+			put_histogram(as_words(run_stage_label(service->stages, i)),
 				      &stage->histogram, file);
 		if (i == STAGE_SERVICE)
 			put_split(service->cpu, file);
@@ -283,8 +274,8 @@ static void put_service(const struct run *run, const struct run_service *service
 
 		if (stage->measured || !stage->reason)
 			continue;
-		fprintf(file, "\n%s: not measured: ",
-			page_words(run_stage_label(service->stages, i), name));
+		fprintf(file,
+			"\n%s: not measured: ", as_words(run_stage_label(service->stages, i)));
 		put_text(stage->reason, file);
 		fputc('\n', file);
 	}
@@ -320,17 +311,16 @@ static void put_step(const struct run_joined *joined, const struct run_joined_st
 		     FILE *file)
 {
 	double count = (double)step->count;
-	char text[SHORT_TEXT], share[SHORT_TEXT];
 	struct report_part part;
 
 	fputs("| ", file);
 	put_text(step->name, file);
-	fprintf(file, " | %s |", page_count(step->count, text));
+	fprintf(file, " | %s |", as_count(step->count));
 	put_time((double)run_parts_total(&step->sum) / count, file);
 	for (size_t i = 0; i < REPORT_PARTS; i++)
 		if (report_part(joined, &step->sum, i, &part))
-			fprintf(file, " %s, %s |", page_time((double)part.sum_ns / count, text),
-				page_share(part.share, share));
+			fprintf(file, " %s, %s |", as_time((double)part.sum_ns / count),
+				as_share(part.share));
 	fputc('\n', file);
 }
 
@@ -349,12 +339,6 @@ static void put_steps(const struct run_joined *joined, FILE *file)
 	}
 }
 
-static const char *sweep_time(const struct histogram *latency, double of,
-			      char text[static SHORT_TEXT])
-{
-	return latency->count ? page_time((double)histogram_quantile(latency, of), text) : "-";
-}
-
 static void put_bar(double share, FILE *file)
 {
 	for (int i = 0; i < (int)(share * SWEEP_BAR + 0.5); i++)
@@ -364,16 +348,13 @@ static void put_bar(double share, FILE *file)
 /* Write a step's counts for each of several targets, without a load. */
 static void put_sweep_targets(const struct run_sweep_step *step, FILE *file)
 {
-	char rate[SHORT_TEXT], p50[SHORT_TEXT], p99[SHORT_TEXT], errors[SHORT_TEXT];
-
 	for (size_t i = 0; i < step->target_count; i++) {
 		const struct run_sweep_target *target = &step->targets[i];
 		uint64_t good = run_sweep_good(&target->good, target->requests, target->drained);
 
-		fprintf(file, "| | %s | %s | %s | %s | ", page_rate(good, step->duration_ns, rate),
-			sweep_time(&target->latency, 0.5, p50),
-			sweep_time(&target->latency, 0.99, p99),
-			page_count(target->errors, errors));
+		fprintf(file, "| | %s | %s | %s | %s | ", as_rate(good, step->duration_ns),
+			as_quantile(&target->latency, 0.5), as_quantile(&target->latency, 0.99),
+			as_count(target->errors));
 		put_text(target->name ? target->name : "(no name)", file);
 		fputs(" |\n", file);
 	}
@@ -382,13 +363,12 @@ static void put_sweep_targets(const struct run_sweep_step *step, FILE *file)
 static void put_sweep_row(const struct run_sweep_step *step, double highest, const char *mark,
 			  FILE *file)
 {
-	char load[SHORT_TEXT], rate[SHORT_TEXT], p50[SHORT_TEXT], p99[SHORT_TEXT],
-		errors[SHORT_TEXT], remarks[SWEEP_REMARKS];
+	char remarks[SWEEP_REMARKS];
 
-	fprintf(file, "| %s | %s | %s | %s | %s | ", page_count(step->load, load),
-		report_sweep_rate(run_sweep_throughput(step), rate),
-		sweep_time(&step->latency, 0.5, p50), sweep_time(&step->latency, 0.99, p99),
-		page_count(step->errors, errors));
+	fprintf(file, "| %s | %s | %s | %s | %s | ", as_count(step->load),
+		report_sweep_rate(run_sweep_throughput(step), UNITS_ROOM),
+		as_quantile(&step->latency, 0.5), as_quantile(&step->latency, 0.99),
+		as_count(step->errors));
 	put_bar(highest > 0 ? run_sweep_throughput(step) / highest : 0, file);
 	report_sweep_remarks(step, remarks);
 	fprintf(file, "%s%s", mark, *remarks ? *mark ? ", " : " " : "");
@@ -399,13 +379,12 @@ static void put_sweep_row(const struct run_sweep_step *step, double highest, con
 
 static void put_three_quarters(const struct run_sweep_step *step, FILE *file)
 {
-	char due[SHORT_TEXT], rate[SHORT_TEXT], p50[SHORT_TEXT], p99[SHORT_TEXT],
-		errors[SHORT_TEXT], remarks[SWEEP_REMARKS];
+	char remarks[SWEEP_REMARKS];
 
 	fprintf(file, "\n\nat 75 %% of it (%s/s due): %s/s, p50 %s, p99 %s, errors %s",
-		page_count(step->load, due), report_sweep_rate(run_sweep_throughput(step), rate),
-		sweep_time(&step->latency, 0.5, p50), sweep_time(&step->latency, 0.99, p99),
-		page_count(step->errors, errors));
+		as_count(step->load), report_sweep_rate(run_sweep_throughput(step), UNITS_ROOM),
+		as_quantile(&step->latency, 0.5), as_quantile(&step->latency, 0.99),
+		as_count(step->errors));
 	if (*report_sweep_remarks(step, remarks)) {
 		fputs("; ", file);
 		put_text(remarks, file);

@@ -132,11 +132,10 @@ static int add_parts(struct trace *trace, const struct run_joined *joined,
 		     const struct run_parts *parts, struct place *place)
 {
 	uint64_t there_ns = parts->network_ns / 2;
-	char words[SHORT_TEXT];
 	int err = add_part(trace, place, "network (half of it)", there_ns);
 
 	for (unsigned int i = 0; i < STAGE_ACK && !err; i++)
-		err = add_part(trace, place, page_words(run_stage_label(joined->stages, i), words),
+		err = add_part(trace, place, as_words(run_stage_label(joined->stages, i)),
 			       parts->stages[i].value);
 	return err ? err
 		   : add_part(trace, place, "network (half of it)", parts->network_ns - there_ns);

@@ -31,12 +31,9 @@ static const char *consequence(const struct run_service *service, enum run_loss 
 static void tell_loss(const struct run_service *service, enum run_loss loss,
 		      struct report_caveat *caveat)
 {
-	char words[SHORT_TEXT];
-
 	caveat->count = service->losses[loss];
-	snprintf(caveat->text, sizeof(caveat->text), "%s: %s%s",
-		 page_words(run_loss_names[loss], words), run_loss_help[loss],
-		 consequence(service, loss));
+	snprintf(caveat->text, sizeof(caveat->text), "%s: %s%s", as_words(run_loss_names[loss]),
+		 run_loss_help[loss], consequence(service, loss));
 }
 
 static void tell(uint64_t count, const char *text, struct report_caveat *caveat)
@@ -90,11 +87,10 @@ static void print_line(const struct page *page, const struct run_service *servic
 {
 	autoitems struct items items = items_begin(page, "caveats", LABEL_COLUMNS);
 	struct report_caveat caveat;
-	char count[SHORT_TEXT];
 
 	for (unsigned int i = 0; i < REPORT_CAVEATS; i++)
 		if (report_caveat(service, i, &caveat))
-			items_add(&items, "%s %.*s", page_count(caveat.count, count),
+			items_add(&items, "%s %.*s", as_count(caveat.count),
 				  (int)strcspn(caveat.text, ":,"), caveat.text);
 }
 

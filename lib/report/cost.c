@@ -31,7 +31,6 @@ static void report_summary(const struct page *page, const struct run *run)
 {
 	autoitems struct items items = items_begin(page, "observer", LABEL_COLUMNS);
 	struct run_number run_ns = all_run_ns(run->cost);
-	char text[SHORT_TEXT];
 	uint64_t exchanges = 0;
 
 	for (size_t i = 0; i < run->service_count; i++)
@@ -39,16 +38,14 @@ static void report_summary(const struct page *page, const struct run *run)
 	items_time(&items, "CPU", (double)run->cost->cpu_ns);
 	if (run->duration_ns)
 		items_add(&items, "%s of a core",
-			  page_share(100 * (double)run->cost->cpu_ns / (double)run->duration_ns,
-				     text));
-	items_add(&items, "memory %s", page_bytes(run->cost->resident_bytes, text));
-	items_add(&items, "BPF maps %s", page_bytes(run->cost->map_bytes, text));
+			  as_share(100 * (double)run->cost->cpu_ns / (double)run->duration_ns));
+	items_add(&items, "memory %s", as_bytes(run->cost->resident_bytes));
+	items_add(&items, "BPF maps %s", as_bytes(run->cost->map_bytes));
 	if (run->cost->sharing_cpus.value > 1)
-		items_add(&items, "%s CPUs share counts",
-			  page_count(run->cost->sharing_cpus.value, text));
+		items_add(&items, "%s CPUs share counts", as_count(run->cost->sharing_cpus.value));
 	if (run_ns.known && exchanges)
 		items_add(&items, "BPF %s per exchange",
-			  page_time((double)run_ns.value / (double)exchanges, text));
+			  as_time((double)run_ns.value / (double)exchanges));
 }
 
 /* Print the host's properties, on which the programs' times depend. */
@@ -64,8 +61,6 @@ static void report_machine(const struct page *page, const struct run_machine *ma
 
 static void report_programs(const struct page *page, const struct run_cost *cost)
 {
-	char text[SHORT_TEXT];
-
 	for (size_t i = 0; i < cost->program_count; i++) {
 		const struct run_program *program = &cost->programs[i];
 
@@ -73,7 +68,7 @@ static void report_programs(const struct page *page, const struct run_cost *cost
 			continue;
 		page_left(page, LABEL_COLUMNS, "%s", "");
 		page_left(page, 26, "%.*s", (int)sizeof(program->name), program->name);
-		page_right(page, 16, "%s", page_count(program->runs.value, text));
+		page_right(page, 16, "%s", as_count(program->runs.value));
 		page_left(page, 0, " runs");
 		page_right(page, 8, "%.0f",
 			   (double)program->run_ns.value / (double)program->runs.value);
@@ -105,7 +100,6 @@ void report_cost(const struct page *page, const struct run *run)
 static void report_namespaces(const struct page *page, const struct run_namespaces *namespaces)
 {
 	struct items items;
-	char text[SHORT_TEXT];
 
 	if (!namespaces->observed)
 		return;
@@ -113,10 +107,9 @@ static void report_namespaces(const struct page *page, const struct run_namespac
 	items_count(&items, "network namespaces", namespaces->observed);
 	items_some(&items, "ended", namespaces->ended);
 	if (namespaces->visited)
-		items_add(
-			&items, "the last reading took %s for each of %ju with services",
-			page_time((double)namespaces->visit_ns / (double)namespaces->visited, text),
-			(uintmax_t)namespaces->visited);
+		items_add(&items, "the last reading took %s for each of %ju with services",
+			  as_time((double)namespaces->visit_ns / (double)namespaces->visited),
+			  (uintmax_t)namespaces->visited);
 	items_end(&items);
 	if (namespaces->not_entered)
 		page_counted(page, "caveats", namespaces->not_entered,
@@ -135,21 +128,19 @@ static void report_namespaces(const struct page *page, const struct run_namespac
 void report_slots(const struct page *page, const struct run *run)
 {
 	const struct run_reclaimed *reclaimed = &run->reclaimed;
-	char accepted[SHORT_TEXT], exchanges[SHORT_TEXT];
 
 	report_namespaces(page, &run->namespaces);
 	if (run->services_dropped || run->connections_dropped)
 		page_counted(page, "caveats", run->services_dropped,
 			     "services dropped: no slot was left, %s of their connections were not "
 			     "observed",
-			     page_count(run->connections_dropped, accepted));
+			     as_count(run->connections_dropped));
 	if (reclaimed->services)
 		page_counted(
 			page, "caveats", reclaimed->services,
 			"services ended or idle, whose slots others needed: %s connections, %s "
 			"exchanges, in none of the services here",
-			page_count(reclaimed->accepted, accepted),
-			page_count(reclaimed->exchanges, exchanges));
+			as_count(reclaimed->accepted), as_count(reclaimed->exchanges));
 	if (run->listeners_idle)
 		page_counted(
 			page, "caveats", run->listeners_idle,

@@ -22,12 +22,11 @@ static void print_row(const struct page *page, const char *label, const char *wo
 	unsigned int room = page->width > used ? page->width - used : 0;
 	unsigned int most = room < BAR_MAX ? room : BAR_MAX;
 	unsigned int bar = highest ? (unsigned int)((count * most + highest - 1) / highest) : 0;
-	char text[SHORT_TEXT];
 
 	page_left(page, LABEL_COLUMNS, "%s", label);
 	page_left(page, 6, "%s", word);
-	page_right(page, BOUND_COLUMNS, "%s", page_time((double)bound_ns, text));
-	page_right(page, COUNT_COLUMNS, "%s", page_count(count, text));
+	page_right(page, BOUND_COLUMNS, "%s", as_time((double)bound_ns));
+	page_right(page, COUNT_COLUMNS, "%s", as_count(count));
 	page_left(page, 0, "%s", bar ? "  " : "");
 	for (unsigned int i = 0; i < bar; i++)
 		page_left(page, 0, "\u2588");

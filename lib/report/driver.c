@@ -31,15 +31,13 @@ void report_limited(const struct page *page, const struct run_driver *driver)
 
 static void add_arrival(struct items *items, const struct run_driver *driver)
 {
-	char text[SHORT_TEXT];
-
 	if (driver->rate)
-		items_add(items, "%s/s%s%s", page_count(driver->rate, text),
-			  driver->arrival ? " " : "", driver->arrival ? driver->arrival : "");
+		items_add(items, "%s/s%s%s", as_count(driver->rate), driver->arrival ? " " : "",
+			  driver->arrival ? driver->arrival : "");
 	else if (driver->arrival && strcmp(driver->arrival, "closed"))
 		items_add(items, "%s", driver->arrival);
 	if (driver->think_ns)
-		items_add(items, "think time %s", page_setting(driver->think_ns, text));
+		items_add(items, "think time %s", as_setting(driver->think_ns));
 }
 
 /* report_drivers() lists drivers of several targets. */
@@ -64,7 +62,6 @@ void report_target(const struct page *page, const struct run *run)
 {
 	const struct run_driver *driver = run->driver;
 	autoitems struct items items = items_begin(page, "", 0);
-	char text[SHORT_TEXT];
 
 	if (driver->part_count > 1)
 		items_add(&items, "%zu drivers", driver->part_count);
@@ -78,9 +75,9 @@ void report_target(const struct page *page, const struct run *run)
 		items_add(&items, "%u processes", driver->processes);
 	items_add(&items, "%u thread%s", driver->threads, driver->threads == 1 ? "" : "s");
 	add_arrival(&items, driver);
-	items_add(&items, "%s", page_time((double)driver->duration_ns, text));
+	items_add(&items, "%s", as_time((double)driver->duration_ns));
 	if (driver->warmup_ns)
-		items_add(&items, "after %s of warm-up", page_setting(driver->warmup_ns, text));
+		items_add(&items, "after %s of warm-up", as_setting(driver->warmup_ns));
 	if (driver->host && run->host && strcmp(driver->host, run->host))
 		items_add(&items, "driven from %s", driver->host);
 }
@@ -94,13 +91,11 @@ struct percentile {
 static void append_percentiles(char *text, size_t size, const struct histogram *h,
 			       const struct percentile *percentiles, size_t count)
 {
-	char value[SHORT_TEXT];
-
 	for (size_t i = 0; i < count; i++) {
 		size_t used = strlen(text);
 
-		page_time((double)histogram_quantile(h, percentiles[i].quantile), value);
-		snprintf(text + used, size - used, "   %s %s", percentiles[i].label, value);
+		snprintf(text + used, size - used, "   %s %s", percentiles[i].label,
+			 as_time((double)histogram_quantile(h, percentiles[i].quantile)));
 	}
 }
 
@@ -118,16 +113,15 @@ static void append_rate(const struct run_driver *driver, uint64_t timely, const 
 	/* Intervals do not tell apart how requests failed. */
 	const bool all = shared.apart && shared.known && !*what;
 	const uint64_t duration_ns = all ? shared.duration_ns : driver->duration_ns;
-	char rate[SHORT_TEXT], time[SHORT_TEXT];
 	size_t used = strlen(text);
 
-	page_rate(all ? shared.requests : timely, duration_ns, rate);
-	snprintf(text + used, size - used, " \u00b7 %s/s%s", rate, what);
+	snprintf(text + used, size - used, " \u00b7 %s/s%s",
+		 as_rate(all ? shared.requests : timely, duration_ns), what);
 	if (!shared.apart)
 		return;
 	used = strlen(text);
 	snprintf(text + used, size - used, " while %s measured, %s",
-		 all ? "all drivers" : "any driver", page_time((double)duration_ns, time));
+		 all ? "all drivers" : "any driver", as_time((double)duration_ns));
 }
 
 /*
@@ -138,14 +132,12 @@ static void format_rate(const struct run_driver *driver, size_t size, char *ret_
 {
 	struct run_outcome outcome = run_driver_outcome(driver);
 	uint64_t timely = run_timely(outcome.good, driver->drained);
-	char good[SHORT_TEXT], tried[SHORT_TEXT];
 
-	page_count(outcome.good, good);
-	page_count(outcome.tried, tried);
 	if (outcome.failed)
-		snprintf(ret_text, size, "%s of %s good", good, tried);
+		snprintf(ret_text, size, "%s of %s good", as_count(outcome.good),
+			 as_count(outcome.tried));
 	else
-		snprintf(ret_text, size, "%s requests", good);
+		snprintf(ret_text, size, "%s requests", as_count(outcome.good));
 	if (driver->duration_ns && (outcome.good || !outcome.failed))
 		append_rate(driver, timely, outcome.failed ? " good" : "", size, ret_text);
 }
@@ -174,11 +166,11 @@ static void print_headline(const struct page *page, const struct run_driver *dri
 {
 	static const struct percentile percentiles[] = {{"p50", 0.5}, {"p99", 0.99}};
 	int columns = (int)label_columns(driver);
-	char text[160], mean[SHORT_TEXT];
+	char text[160];
 
 	if (h->count) {
-		page_time(histogram_mean(h), mean);
-		snprintf(text, sizeof(text), "%-*smean %s", columns, label, mean);
+		snprintf(text, sizeof(text), "%-*smean %s", columns, label,
+			 as_time(histogram_mean(h)));
 		append_percentiles(text, sizeof(text), h, percentiles, ARRAY_SIZE(percentiles));
 	} else {
 		snprintf(text, sizeof(text), "%-*sno request was completed", columns, label);
@@ -228,9 +220,8 @@ static void report_histogram(const struct page *page, const struct run_driver *d
 		{{"max", 1.0}, 1},
 	};
 	autoitems struct items items = items_begin(page, label, label_columns(driver));
-	char text[SHORT_TEXT];
 
-	items_add(&items, "%s", page_count(h->count, text));
+	items_add(&items, "%s", as_count(h->count));
 	if (h->count)
 		items_time(&items, "mean", histogram_mean(h));
 	if (h->count)
@@ -240,7 +231,7 @@ static void report_histogram(const struct page *page, const struct run_driver *d
 
 		if (h->count >= rows[i].least)
 			items_add(&items, "%s %s", rows[i].percentile.label,
-				  page_time((double)value, text));
+				  as_time((double)value));
 	}
 }
 
@@ -248,15 +239,14 @@ static void report_responses(const struct page *page, const struct run_driver *d
 {
 	static const char *const classes[] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
 	autoitems struct items items = items_begin(page, "responses", label_columns(driver));
-	char text[SHORT_TEXT];
 
 	_Static_assert(ARRAY_SIZE(classes) == ARRAY_SIZE(driver->status), "a name for each class");
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
 		if (driver->status[i])
 			items_add(&items, "%s %s", driver->method || i ? classes[i] : "complete",
-				  page_count(driver->status[i], text));
-	items_add(&items, "in %s", page_bytes(driver->bytes_in, text));
-	items_add(&items, "out %s", page_bytes(driver->bytes_out, text));
+				  as_count(driver->status[i]));
+	items_add(&items, "in %s", as_bytes(driver->bytes_in));
+	items_add(&items, "out %s", as_bytes(driver->bytes_out));
 	items_count(&items, "errors", run_driver_errors(driver));
 }
 
@@ -264,12 +254,11 @@ static void report_responses(const struct page *page, const struct run_driver *d
 static void report_streams(const struct page *page, const struct run_driver *driver)
 {
 	autoitems struct items items = items_begin(page, "streams", label_columns(driver));
-	char text[SHORT_TEXT];
 
-	items_add(&items, "up to %s at a time on a connection", page_count(driver->streams, text));
+	items_add(&items, "up to %s at a time on a connection", as_count(driver->streams));
 	if (driver->streams_allowed.known && driver->streams_allowed.value < driver->streams)
 		items_add(&items, "the server allows only %s, the others wait",
-			  page_count(driver->streams_allowed.value, text));
+			  as_count(driver->streams_allowed.value));
 }
 
 static bool is_grpc(const struct run_driver *driver)
@@ -283,12 +272,11 @@ static bool is_grpc(const struct run_driver *driver)
 static void report_grpc(const struct page *page, const struct run_driver *driver)
 {
 	autoitems struct items items = items_begin(page, "gRPC", label_columns(driver));
-	char text[SHORT_TEXT], words[SHORT_TEXT];
 
 	for (size_t i = 0; i < RUN_GRPC_STATUS_COUNT; i++)
 		if (driver->grpc[i])
-			items_add(&items, "%s %s", page_words(run_grpc_status_names[i], words),
-				  page_count(driver->grpc[i], text));
+			items_add(&items, "%s %s", as_words(run_grpc_status_names[i]),
+				  as_count(driver->grpc[i]));
 	/* Of unary calls these say nothing new. */
 	if (driver->messages_sent != driver->requests ||
 	    driver->messages_received != driver->requests) {
@@ -299,14 +287,13 @@ static void report_grpc(const struct page *page, const struct run_driver *driver
 
 static void report_datagrams(const struct page *page, const struct run_driver *driver)
 {
-	char text[SHORT_TEXT];
 	bool any = false;
 
 	for (unsigned int i = 0; i < RUN_DATAGRAM_COUNT; i++) {
 		if (!driver->datagrams[i])
 			continue;
 		page_left(page, label_columns(driver), "%s", any ? "" : "datagrams");
-		page_right(page, 10, "%s", page_count(driver->datagrams[i], text));
+		page_right(page, 10, "%s", as_count(driver->datagrams[i]));
 		page_left(page, 1, "%s", "");
 		page_wrap(page, label_columns(driver) + 11, "%s: %s", run_datagram_names[i],
 			  run_datagram_help[i]);
@@ -318,17 +305,15 @@ static void report_cpu(const struct page *page, const struct run_driver *driver)
 {
 	uint64_t cpu_ns = driver->cpu_user_ns + driver->cpu_system_ns;
 	autoitems struct items items = items_begin(page, "driver CPU", label_columns(driver));
-	char text[SHORT_TEXT];
 
-	items_add(&items, "%s", page_time((double)cpu_ns, text));
+	items_add(&items, "%s", as_time((double)cpu_ns));
 	items_time(&items, "user", (double)driver->cpu_user_ns);
 	items_time(&items, "system", (double)driver->cpu_system_ns);
 	if (driver->cpu_wait_ns.known)
-		items_add(&items, "waited %s for one",
-			  page_time((double)driver->cpu_wait_ns.value, text));
+		items_add(&items, "waited %s for one", as_time((double)driver->cpu_wait_ns.value));
 	if (driver->requests)
 		items_add(&items, "%s per 100,000 requests",
-			  page_time((double)cpu_ns * 1e5 / (double)driver->requests, text));
+			  as_time((double)cpu_ns * 1e5 / (double)driver->requests));
 }
 
 /* ---- over time ---- */
@@ -363,15 +348,14 @@ static struct rates measure_rates(const struct run_driver *driver)
 
 static void add_ports(struct items *items, const struct run_driver *driver)
 {
-	char used[SHORT_TEXT], capacity[SHORT_TEXT];
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < driver->interval_count; i++)
 		if (driver->intervals[i].ports.known && driver->intervals[i].ports.value > most)
 			most = driver->intervals[i].ports.value;
 	if (most && driver->ports.capacity.known)
-		items_add(items, "source ports at most %s of %s", page_count(most, used),
-			  page_count(driver->ports.capacity.value, capacity));
+		items_add(items, "source ports at most %s of %s", as_count(most),
+			  as_count(driver->ports.capacity.value));
 }
 
 /* Print how the rate varied, from three intervals on. */
@@ -379,14 +363,13 @@ static void report_intervals(const struct page *page, const struct run_driver *d
 {
 	struct rates rates = measure_rates(driver);
 	autoitems struct items items = items_begin(page, "intervals", label_columns(driver));
-	char text[SHORT_TEXT];
 
 	if (rates.count < 3)
 		return;
-	items_add(&items, "%u of %s", rates.count, page_setting(driver->interval_ns, text));
-	items_add(&items, "lowest %s/s", page_rate_of(rates.lowest, text));
-	items_add(&items, "highest %s/s", page_rate_of(rates.highest, text));
-	items_add(&items, "deviation %s/s", page_rate_of(rates.deviation, text));
+	items_add(&items, "%u of %s", rates.count, as_setting(driver->interval_ns));
+	items_add(&items, "lowest %s/s", as_rate_of(rates.lowest));
+	items_add(&items, "highest %s/s", as_rate_of(rates.highest));
+	items_add(&items, "deviation %s/s", as_rate_of(rates.deviation));
 	add_ports(&items, driver);
 	if (driver->drift.known)
 		items_add(&items, "correlation with time %+.2f", driver->drift.value);
@@ -399,41 +382,34 @@ static void report_intervals(const struct page *page, const struct run_driver *d
 
 static void add_histogram(struct items *items, const char *label, const struct histogram *h)
 {
-	char mean[SHORT_TEXT], p50[SHORT_TEXT], p99[SHORT_TEXT], max[SHORT_TEXT];
-
 	if (h->count)
 		items_add(items, "%s mean %s, p50 %s, p99 %s, max %s", label,
-			  page_time(histogram_mean(h), mean),
-			  page_time((double)histogram_quantile(h, 0.5), p50),
-			  page_time((double)histogram_quantile(h, 0.99), p99),
-			  page_time((double)h->max, max));
+			  as_time(histogram_mean(h)), as_time((double)histogram_quantile(h, 0.5)),
+			  as_time((double)histogram_quantile(h, 0.99)), as_time((double)h->max));
 }
 
 static void add_errors(struct items *items, const struct run_row *row)
 {
-	char text[SHORT_TEXT], words[SHORT_TEXT];
-
 	if (!run_row_errors(row))
 		return;
 	items_count(items, "errors", run_row_errors(row));
 	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++)
 		if (row->errors[i])
-			items_add(items, "%s %s", page_words(run_error_names[i], words),
-				  page_count(row->errors[i], text));
+			items_add(items, "%s %s", as_words(run_error_names[i]),
+				  as_count(row->errors[i]));
 }
 
 /* Add where a step's joined exchanges spent their time; NULL: not a step, or none joined. */
 static void add_joined(struct items *items, const struct run_joined *joined,
 		       const struct run_joined_step *step)
 {
-	char count[SHORT_TEXT], mean[SHORT_TEXT], shares[256];
+	char shares[256];
 
 	if (!step || !step->count)
 		return;
 	report_shares(joined, &step->sum, JOINED_COLUMNS, sizeof(shares), shares);
-	items_add(items, "%s joined: mean %s, of it %s", page_count(step->count, count),
-		  page_time((double)run_parts_total(&step->sum) / (double)step->count, mean),
-		  shares);
+	items_add(items, "%s joined: mean %s, of it %s", as_count(step->count),
+		  as_time((double)run_parts_total(&step->sum) / (double)step->count), shares);
 }
 
 static const struct run_joined_step *joined_step(const struct run *run, enum run_rows_by by,
@@ -465,14 +441,12 @@ static void report_row(const struct page *page, const struct run *run, const cha
 {
 	const struct run_driver *driver = run->driver;
 	autoitems struct items items = items_begin(page, label, label_columns(driver));
-	char text[SHORT_TEXT];
 
 	items_add(&items, "%s", row->name ? row->name : "(no name)");
-	items_add(&items, "%s", page_count(row->requests, text));
+	items_add(&items, "%s", as_count(row->requests));
 	/* A row has no intervals, which would say what is of the time that all drivers share. */
 	if (driver->duration_ns && !run_driver_shared(driver).apart)
-		items_add(&items, "%s/s",
-			  page_rate(run_row_timely(row), driver->duration_ns, text));
+		items_add(&items, "%s/s", as_rate(run_row_timely(row), driver->duration_ns));
 	add_errors(&items, row);
 	if (page->verbose) {
 		add_histogram(&items, "response time", &row->response_time);
@@ -552,12 +526,11 @@ static void report_part_of(const struct page *page, const struct run_driver *dri
 {
 	const struct run_part *part = &driver->parts[i];
 	autoitems struct items items = items_begin(page, i ? "" : "drivers", label_columns(driver));
-	char text[SHORT_TEXT];
 
 	items_add(&items, "%s", part->host ? part->host : "(unknown host)");
 	items_add(&items, "%u connection%s", part->connections, part->connections == 1 ? "" : "s");
 	items_add(&items, "%s/s",
-		  page_rate(run_timely(part->requests, part->drained), part->duration_ns, text));
+		  as_rate(run_timely(part->requests, part->drained), part->duration_ns));
 	if (part->latency.count)
 		add_p50_p99(&items, &part->latency);
 	else
@@ -660,7 +633,6 @@ void report_beyond(const struct page *page, const struct run_driver *driver)
 {
 	const struct histogram *h = run_driver_latency(driver);
 	autoitems struct items items = items_begin(page, "", label_columns(driver));
-	char text[SHORT_TEXT];
 
 	if (!h->count || page->tight == TIGHT_MOST)
 		return;
@@ -669,6 +641,6 @@ void report_beyond(const struct page *page, const struct run_driver *driver)
 	items_time(&items, "max", (double)h->max);
 	if (driver->new_connections && driver->connect.count)
 		items_add(&items, "connecting %s (p50)",
-			  page_time((double)histogram_quantile(&driver->connect, 0.5), text));
-	items_add(&items, "in %s", page_bytes(driver->bytes_in, text));
+			  as_time((double)histogram_quantile(&driver->connect, 0.5)));
+	items_add(&items, "in %s", as_bytes(driver->bytes_in));
 }

@@ -84,16 +84,15 @@ static void gather(const struct run_driver *driver, struct kinds *ret_kinds)
 static void append_kinds(struct report_verdict *verdict, const struct kinds *kinds)
 {
 	size_t used = strlen(verdict->text), size = sizeof(verdict->text);
-	char words[SHORT_TEXT], count[SHORT_TEXT];
 
 	for (size_t i = 0; i < kinds->count && i < NAMED && used < size; i++) {
 		const struct kind *kind = &kinds->list[i];
 
 		used += (size_t)snprintf(verdict->text + used, size - used, "%s%s", i ? ", " : "",
-					 page_words(kind->name, words));
+					 as_words(kind->name));
 		if (kinds->count > 1 && used < size)
 			used += (size_t)snprintf(verdict->text + used, size - used, " (%s)",
-						 page_count(kind->count, count));
+						 as_count(kind->count));
 	}
 	if (kinds->count > NAMED && used < size)
 		snprintf(verdict->text + used, size - used, " and %zu kinds more",
@@ -104,7 +103,6 @@ double report_failure(const struct run_driver *driver, struct report_verdict *re
 {
 	struct run_outcome outcome = run_driver_outcome(driver);
 	double share = run_outcome_failed_share(&outcome);
-	char text[SHORT_TEXT];
 	struct kinds kinds;
 
 	gather(driver, &kinds);
@@ -112,7 +110,7 @@ double report_failure(const struct run_driver *driver, struct report_verdict *re
 		return 0;
 	if (outcome.tried && outcome.failed)
 		snprintf(ret_verdict->text, sizeof(ret_verdict->text),
-			 "%s failed: ", page_share(100 * share, text));
+			 "%s failed: ", as_share(100 * share));
 	else
 		snprintf(ret_verdict->text, sizeof(ret_verdict->text), "%s: ",
 			 outcome.tried ? "no request failed, but connections did"
@@ -125,7 +123,6 @@ double report_redirects(const struct run_driver *driver, struct report_verdict *
 {
 	struct kinds kinds = {0};
 	double share;
-	char text[SHORT_TEXT];
 
 	add_statuses(&kinds, driver, run_is_redirect);
 	if (!kinds.sum || !driver->requests)
@@ -133,7 +130,7 @@ double report_redirects(const struct run_driver *driver, struct report_verdict *
 	qsort(kinds.list, kinds.count, sizeof(kinds.list[0]), compare_counts);
 	share = (double)kinds.sum / (double)driver->requests;
 	snprintf(ret_verdict->text, sizeof(ret_verdict->text),
-		 "%s redirected, not followed: ", page_share(100 * share, text));
+		 "%s redirected, not followed: ", as_share(100 * share));
 	append_kinds(ret_verdict, &kinds);
 	return share;
 }
@@ -162,8 +159,6 @@ bool report_headline(const struct run_driver *driver, struct report_verdict *ret
 /* Print when failures of @kind occurred, and their explanation by the driver's host's numbers. */
 static void print_when(const struct page *page, const struct run_driver *driver, const char *kind)
 {
-	char first[SHORT_TEXT], last[SHORT_TEXT], rate[SHORT_TEXT];
-
 	for (size_t i = 0; i < driver->failure_count; i++) {
 		const struct run_failure *failure = &driver->failures[i];
 
@@ -171,9 +166,8 @@ static void print_when(const struct page *page, const struct run_driver *driver,
 			continue;
 		page_left(page, LABEL_COLUMNS + 11, "%s", "");
 		page_wrap(page, LABEL_COLUMNS + 11, "from %s to %s, %s/s%s%s",
-			  page_time((double)failure->first_ns, first),
-			  page_time((double)failure->last_ns, last),
-			  page_rate(failure->count, driver->duration_ns, rate),
+			  as_time((double)failure->first_ns), as_time((double)failure->last_ns),
+			  as_rate(failure->count, driver->duration_ns),
 			  failure->explanation ? "; " : "",
 			  failure->explanation ? failure->explanation : "");
 	}
@@ -204,7 +198,6 @@ static enum run_error next_error(const struct run_driver *driver, enum run_error
 static void print_errors(const struct page *page, const struct run_driver *driver)
 {
 	enum run_error error = RUN_ERROR_COUNT;
-	char words[SHORT_TEXT];
 	size_t printed = 0;
 
 	while ((error = next_error(driver, error)) != RUN_ERROR_COUNT &&
@@ -212,7 +205,7 @@ static void print_errors(const struct page *page, const struct run_driver *drive
 		if (is_said(page, driver, error))
 			continue;
 		page_counted(page, printed++ ? "" : "errors", driver->errors[error], "%s: %s",
-			     page_words(run_error_names[error], words), run_error_help[error]);
+			     as_words(run_error_names[error]), run_error_help[error]);
 		print_when(page, driver, run_error_names[error]);
 	}
 }

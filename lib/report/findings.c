@@ -22,11 +22,11 @@ static void print_owners(const struct page *page, const struct run_finding *find
 
 	for (size_t i = 0; i < finding->owner_count; i++) {
 		const struct run_owner *owner = &finding->owners[i];
-		char sockets[48] = "", count[SHORT_TEXT];
+		char sockets[48] = "";
 
 		if (owner->sockets.known)
 			snprintf(sockets, sizeof(sockets), ", %s socket%s",
-				 page_count(owner->sockets.value, count),
+				 as_count(owner->sockets.value),
 				 owner->sockets.value == 1 ? "" : "s");
 		items_add(&items, "%s, pid %u%s%s%s%s%s", owner->comm, owner->pid,
 			  owner->unit[0] ? ", in " : "", owner->unit, sockets,
@@ -58,18 +58,14 @@ static const struct {
 static void print_met(const struct page *page, const struct run *run,
 		      const struct run_finding *finding)
 {
-	char count[SHORT_TEXT], words[SHORT_TEXT];
-
 	for (size_t i = 0; run->driver && i < ARRAY_SIZE(met); i++) {
 		uint64_t errors = run->driver->errors[met[i].error];
 
 		if (!errors || strcmp(met[i].resource, finding->resource))
 			continue;
 		page_left(page, INDENT, "  met as");
-		page_wrap(page, INDENT, "the driver's %s errors '%s': %s",
-			  page_count(errors, count),
-			  page_words(run_error_names[met[i].error], words),
-			  run_error_help[met[i].error]);
+		page_wrap(page, INDENT, "the driver's %s errors '%s': %s", as_count(errors),
+			  as_words(run_error_names[met[i].error]), run_error_help[met[i].error]);
 	}
 }
 
@@ -159,14 +155,11 @@ static void print_fullest(const struct page *page, const struct run *run)
 	const struct run_finding *r = NULL;
 
 	for (int i = 0; i < FULLEST && (r = next_fullest(run, r)); i++) {
-		char used[SHORT_TEXT], capacity[SHORT_TEXT], percent[SHORT_TEXT];
-
 		if (!i)
 			fprintf(page->file, "\n%-16s %14s %14s\n", "fullest", "used", "of");
 		page_left(page, 16, "%s", r->resource);
-		fprintf(page->file, " %14s %14s %7s  ", page_count(r->used.value, used),
-			page_count(r->capacity.value, capacity),
-			page_share(share(r) * 100, percent));
+		fprintf(page->file, " %14s %14s %7s  ", as_count(r->used.value),
+			as_count(r->capacity.value), as_share(share(r) * 100));
 		page_left(page, 0, "%s", r->object);
 		fputc('\n', page->file);
 	}

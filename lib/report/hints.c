@@ -47,7 +47,6 @@ static bool hint_accept(const struct run *run, const struct run_service *service
 {
 	const struct histogram *waits = &service->stages[STAGE_ACCEPT_QUEUE].histogram;
 	double after = share_after_accept(run, service);
-	char mean[SHORT_TEXT], longest[SHORT_TEXT];
 	int used;
 
 	if (!run_accept_is_inferred(service->stages) || waits->max < LONG_WAIT_NS)
@@ -56,7 +55,7 @@ static bool hint_accept(const struct run *run, const struct run_service *service
 		hint->text, sizeof(hint->text),
 		"accept or socket queue (mean %s, max %s) was inferred from the first read. Either "
 		"accept() comes late, or the first read after it, for want of a free worker. ",
-		page_time(histogram_mean(waits), mean), page_time((double)waits->max, longest));
+		as_time(histogram_mean(waits)), as_time((double)waits->max));
 	if (after >= 0.01)
 		used += snprintf(hint->text + used, sizeof(hint->text) - (size_t)used,
 				 "At least %.0f %% of it came after accept(): the accept queue "
@@ -74,8 +73,6 @@ static bool hint_accept(const struct run *run, const struct run_service *service
 static bool hint_nagle(const struct run *run, const struct run_service *service,
 		       struct report_hint *hint)
 {
-	char held[SHORT_TEXT], all[SHORT_TEXT];
-
 	(void)run;
 	if (!service->nagle_held ||
 	    (double)service->nagle_held < HELD_SHARE * (double)service->exchanges)
@@ -86,7 +83,7 @@ static bool hint_nagle(const struct run *run, const struct run_service *service,
 		"algorithm). A client may delay that by 40 ms, which is in network + client, or in "
 		"transmit queue with --transmit. The server has to set TCP_NODELAY, or write each "
 		"response at once",
-		page_count(service->nagle_held, held), page_count(service->exchanges, all));
+		as_count(service->nagle_held), as_count(service->exchanges));
 	return true;
 }
 
@@ -97,7 +94,7 @@ static bool hint_nagle(const struct run *run, const struct run_service *service,
 static bool hint_network(const struct run *run, const struct run_service *service,
 			 struct report_hint *hint)
 {
-	char network[SHORT_TEXT], rtt[SHORT_TEXT], why[REPORT_UNDIVIDED_TEXT];
+	char why[REPORT_UNDIVIDED_TEXT];
 	struct report_means means;
 
 	if (service->nagle_held || service->stages[STAGE_TRANSMIT_QUEUE].measured ||
@@ -112,8 +109,7 @@ static bool hint_network(const struct run *run, const struct run_service *servic
 	snprintf(hint->text, sizeof(hint->text),
 		 "network + client (mean %s) is far above the shortest round trip of TCP (%s); "
 		 "sojourn --transmit all shows how long the response waited on this host",
-		 page_time(means.network_ns, network),
-		 page_time((double)service->min_rtt_ns.value, rtt));
+		 as_time(means.network_ns), as_time((double)service->min_rtt_ns.value));
 	return true;
 }
 
@@ -124,7 +120,6 @@ static bool hint_network(const struct run *run, const struct run_service *servic
 static bool hint_trailing(const struct run *run, const struct run_service *service,
 			  struct report_hint *hint)
 {
-	char late[SHORT_TEXT], pause[SHORT_TEXT];
 	uint64_t trailing = service->losses[RUN_LOSS_TRAILING];
 
 	(void)run;
@@ -134,7 +129,7 @@ static bool hint_trailing(const struct run *run, const struct run_service *servi
 		 "%s writes came after a pause of %s or more, and count for no response. If "
 		 "responses have such pauses, sojourn observe --quiet-time with a longer one makes "
 		 "these writes a part of respond",
-		 page_count(trailing, late), page_time(report_quiet_ns(service), pause));
+		 as_count(trailing), as_time(report_quiet_ns(service)));
 	return true;
 }
 

@@ -41,11 +41,10 @@ static bool was_told(const struct run *run, size_t index)
 static void print_ports(const struct page *page, const struct run_service *service)
 {
 	const struct run_ports *ports = &service->ports;
-	char used[SHORT_TEXT], capacity[SHORT_TEXT];
 	autoitems struct items items = items_begin(page, "host ports", LABEL_COLUMNS);
 
-	items_add(&items, "%s of %s towards %s", page_count(ports->used.value, used),
-		  page_count(ports->capacity.value, capacity),
+	items_add(&items, "%s of %s towards %s", as_count(ports->used.value),
+		  as_count(ports->capacity.value),
 		  *ports->towards ? ports->towards : "one destination");
 	if (service->host)
 		items_add(&items, "host %s", service->host);

@@ -233,7 +233,6 @@ static void name_part(const struct hosts *hosts, const struct host_row *row, siz
 	struct report_part part, largest = {0};
 	struct report_verdict verdict = {0};
 	struct run_parts sum = {0};
-	char share[SHORT_TEXT];
 
 	*ret_text = '\0';
 	if (row->joined)
@@ -244,10 +243,10 @@ static void name_part(const struct hosts *hosts, const struct host_row *row, siz
 		    part.sum_ns > largest.sum_ns)
 			largest = part;
 	if (largest.sum_ns)
-		snprintf(ret_text, size, "%s %s", largest.name, page_share(largest.share, share));
+		snprintf(ret_text, size, "%s %s", largest.name, as_share(largest.share));
 	else if (!hosts->joined && report_service_verdict(hosts->run, row->busiest, &verdict) &&
 		 verdict.part)
-		snprintf(ret_text, size, "%s %s", verdict.part, page_share(verdict.percent, share));
+		snprintf(ret_text, size, "%s %s", verdict.part, as_share(verdict.percent));
 }
 
 /* The mean of all hosts whose times are known, but for the first. */
@@ -298,12 +297,11 @@ static const char *full_name(const struct host_row *row, char buffer[static ROW_
 static void tell_hanging(const struct host_row *row, struct report_verdict *verdict)
 {
 	char name[ROW_NAME + 8];
-	char count[SHORT_TEXT], age[SHORT_TEXT];
 
 	snprintf(verdict->text, sizeof(verdict->text),
 		 "%.400s may hang: %s request%s open there, the oldest for %s",
-		 full_name(row, name), page_count(row->open, count),
-		 row->open == 1 ? " is" : "s are", page_time((double)row->oldest_ns, age));
+		 full_name(row, name), as_count(row->open), row->open == 1 ? " is" : "s are",
+		 as_time((double)row->oldest_ns));
 }
 
 static void tell_slow(const struct hosts *hosts, size_t known, struct report_verdict *verdict)
@@ -311,22 +309,22 @@ static void tell_slow(const struct hosts *hosts, size_t known, struct report_ver
 	const struct host_row *slowest = &hosts->rows[0], *fastest = &hosts->rows[known - 1];
 	double most_ns = mean_of(hosts, slowest), others_ns = mean_of_others(hosts, known);
 	const char *what = hosts->joined ? "mean round trip" : "mean time at the server";
-	char most[SHORT_TEXT], others[SHORT_TEXT], part[SHORT_TEXT * 2];
+	const char *most = as_time(most_ns);
+	char part[SHORT_TEXT * 2];
 	char name[ROW_NAME + 8];
 
 	name_part(hosts, slowest, sizeof(part), part);
-	page_time(most_ns, most);
 	if (most_ns < SLOWER * others_ns)
 		snprintf(verdict->text, sizeof(verdict->text),
 			 "no %s is the slow one: %s from %s (%.200s) to %s (%.200s)", hosts->kind,
-			 what, page_time(mean_of(hosts, fastest), others), fastest->name, most,
+			 what, as_time(mean_of(hosts, fastest)), fastest->name, most,
 			 slowest->name);
 	else
 		snprintf(verdict->text, sizeof(verdict->text),
 			 "%.400s is the slow one: %s %s, %s the other%s %s; most of it: %s",
 			 full_name(slowest, name), what, most,
 			 text_same(hosts->kind, "host") ? "on" : "of", known > 2 ? "s" : "",
-			 page_time(others_ns, others), part);
+			 as_time(others_ns), part);
 }
 
 bool report_hosts_verdict(const struct run *run, struct report_verdict *ret_verdict)
@@ -402,21 +400,18 @@ static void print_times(const struct page *page, const struct hosts *hosts,
 		residence_of(row),
 		(double)histogram_quantile(&row->service, 0.99),
 	};
-	char text[SHORT_TEXT];
 
 	for (unsigned int i = 0; i < time_columns(page, hosts); i++)
-		page_right(page, TIME_COLUMNS, "%s", page_time(times_ns[i + !hosts->joined], text));
+		page_right(page, TIME_COLUMNS, "%s", as_time(times_ns[i + !hosts->joined]));
 }
 
 /* Write the row's last column: the largest part of its mean, or why there is none. */
 static void describe(const struct hosts *hosts, const struct host_row *row, size_t size,
 		     char *ret_text)
 {
-	char count[SHORT_TEXT], age[SHORT_TEXT];
-
 	if (is_old(row))
-		snprintf(ret_text, size, "%s open, the oldest for %s", page_count(row->open, count),
-			 page_time((double)row->oldest_ns, age));
+		snprintf(ret_text, size, "%s open, the oldest for %s", as_count(row->open),
+			 as_time((double)row->oldest_ns));
 	else if (row->unknown)
 		snprintf(ret_text, size, "%s", row->why);
 	else if (row->exchanges)
@@ -434,7 +429,7 @@ static void print_row(const struct page *page, const struct hosts *hosts,
 		      const struct host_row *row)
 {
 	unsigned int column = name_columns(hosts) + COUNT_COLUMNS + GAP;
-	char text[SHORT_TEXT], said[REPORT_HOST_TEXT];
+	char said[REPORT_HOST_TEXT];
 
 	page_style(page, is_old(row) ? STYLE_HOT : STYLE_PLAIN);
 	if (text_columns(row->name) > name_columns(hosts)) {
@@ -444,7 +439,7 @@ static void print_row(const struct page *page, const struct hosts *hosts,
 		page_left(page, name_columns(hosts), "%s", row->name);
 	}
 	page_style(page, STYLE_PLAIN);
-	page_right(page, COUNT_COLUMNS, "%s", page_count(row->exchanges, text));
+	page_right(page, COUNT_COLUMNS, "%s", as_count(row->exchanges));
 	if (has_times(row))
 		print_times(page, hosts, row);
 	page_left(page, GAP, "%s", "");
@@ -456,15 +451,13 @@ static void print_total(const struct page *page, const struct hosts *hosts)
 {
 	autoitems struct items items = items_begin(page, "", 0);
 	uint64_t exchanges = 0, lost = 0;
-	char text[SHORT_TEXT];
 
 	for (size_t i = 0; i < hosts->count; i++) {
 		exchanges += hosts->rows[i].exchanges;
 		lost += hosts->rows[i].lost;
 	}
-	snprintf(text, sizeof(text), "all %s", hosts->plural);
-	page_left(page, name_columns(hosts), "%s", text);
-	page_right(page, COUNT_COLUMNS, "%s", page_count(exchanges, text));
+	page_left(page, name_columns(hosts), "all %s", hosts->plural);
+	page_right(page, COUNT_COLUMNS, "%s", as_count(exchanges));
 	page_left(page, GAP, "%s", "");
 	items.column = name_columns(hosts) + COUNT_COLUMNS + GAP;
 	items_count(&items, "lost", lost);

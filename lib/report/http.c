@@ -9,70 +9,61 @@
 /* Add the streams that one side has reset, by error code. */
 static void add_resets(struct items *items, const char *by, const uint64_t *resets)
 {
-	char text[SHORT_TEXT], words[SHORT_TEXT];
-
 	for (unsigned int i = 0; i < RUN_RESET_COUNT; i++)
 		if (resets[i])
-			items_add(items, "%s: %s %s", by, page_words(run_reset_names[i], words),
-				  page_count(resets[i], text));
+			items_add(items, "%s: %s %s", by, as_words(run_reset_names[i]),
+				  as_count(resets[i]));
 }
 
 void report_pipelines(const struct page *page, const struct run_service *service)
 {
 	uint64_t followed = service->pipelined.value, given_up = service->pipelines_given_up.value;
 	autoitems struct items items = items_begin(page, "pipelined", LABEL_COLUMNS);
-	char text[SHORT_TEXT];
 
 	if (followed)
 		items_add(&items, "on %s connections, each request an exchange",
-			  page_count(followed, text));
+			  as_count(followed));
 	if (given_up)
 		items_add(&items,
 			  "not looked for on %s connections, whose bytes were not seen or not "
 			  "understood",
-			  page_count(given_up, text));
+			  as_count(given_up));
 }
 
 /* Add how many streams a connection carried, and how many at once: the latter of those that go on, too. */
 static void add_streams(struct items *items, const struct run_http2 *http2)
 {
-	char ended[SHORT_TEXT], mean[SHORT_TEXT], most[SHORT_TEXT];
-
 	if (http2->ended.value)
-		items_add(items, "%s ended connections with %s streams on average, at most %s",
-			  page_count(http2->ended.value, ended),
-			  page_rate_of((double)http2->ended_streams.value /
-					       (double)http2->ended.value,
-				       mean),
-			  page_count(http2->streams_highest.value, most));
+		items_add(
+			items, "%s ended connections with %s streams on average, at most %s",
+			as_count(http2->ended.value),
+			as_rate_of((double)http2->ended_streams.value / (double)http2->ended.value),
+			as_count(http2->streams_highest.value));
 	if (http2->open_highest.value)
 		items_add(items, "at most %s open at once on one",
-			  page_count(http2->open_highest.value, most));
+			  as_count(http2->open_highest.value));
 }
 
 void report_http2(const struct page *page, const struct run_service *service)
 {
 	const struct run_http2 *http2 = &service->http2;
 	autoitems struct items items = items_begin(page, "HTTP/2", LABEL_COLUMNS);
-	char text[SHORT_TEXT], connections[SHORT_TEXT];
 
 	if (!http2->streams.value && !http2->older.value)
 		return;
-	items_add(&items, "%s streams on %s connections", page_count(http2->streams.value, text),
-		  page_count(http2->connections.value, connections));
+	items_add(&items, "%s streams on %s connections", as_count(http2->streams.value),
+		  as_count(http2->connections.value));
 	if (http2->connections.value)
 		items_add(&items, "%s streams/connection",
-			  page_rate_of((double)http2->streams.value /
-					       (double)http2->connections.value,
-				       text));
+			  as_rate_of((double)http2->streams.value /
+				     (double)http2->connections.value));
 	if (page->verbose)
 		add_streams(&items, http2);
 	add_resets(&items, "reset by client", http2->client_resets);
 	add_resets(&items, "reset by server", http2->server_resets);
 	if (http2->older.value)
 		items_add(&items, "%s of %s older connections picked up",
-			  page_count(http2->picked_up.value, text),
-			  page_count(http2->older.value, connections));
+			  as_count(http2->picked_up.value), as_count(http2->older.value));
 	items_some(&items, "refused", http2->refused.value);
 	items_some(&items, "lost", http2->lost.value);
 	items_some(&items, "GOAWAY", http2->goaways.value);
@@ -101,11 +92,9 @@ static unsigned int next_status(const uint64_t *responses, unsigned int count, u
 
 static void add_status(struct items *items, const char *what, uint64_t count, uint64_t all)
 {
-	char text[SHORT_TEXT], share[SHORT_TEXT];
-
 	if (count)
-		items_add(items, "%s %s (%s)", what, page_count(count, text),
-			  page_share(100.0 * (double)count / (double)all, share));
+		items_add(items, "%s %s (%s)", what, as_count(count),
+			  as_share(100.0 * (double)count / (double)all));
 }
 
 typedef const char *status_name(unsigned int status, char buffer[static SHORT_TEXT]);
@@ -127,7 +116,6 @@ static void add_statuses(struct items *items, const uint64_t *responses, unsigne
 {
 	unsigned int status = count;
 	uint64_t left = 0;
-	char text[SHORT_TEXT];
 
 	for (unsigned int i = 0; i < count; i++)
 		left += responses[i];
@@ -135,7 +123,7 @@ static void add_statuses(struct items *items, const uint64_t *responses, unsigne
 		status = next_status(responses, count, status);
 		if (status == count)
 			break;
-		add_status(items, name(status, text), responses[status], all);
+		add_status(items, name(status, UNITS_ROOM), responses[status], all);
 		left -= responses[status];
 	}
 	add_status(items, "others", left, all);
@@ -144,14 +132,13 @@ static void add_statuses(struct items *items, const uint64_t *responses, unsigne
 void report_grpc_unsure(const struct page *page, const struct run_http2 *http2)
 {
 	autoitems struct items items = items_begin(page, "gRPC", LABEL_COLUMNS);
-	char text[SHORT_TEXT];
 
 	if (http2->perhaps_grpc.value)
 		items_add(
 			&items,
 			"statuses, kinds and messages of %s calls not known, if they are of gRPC: "
 			"their connections are older than the observation",
-			page_count(http2->perhaps_grpc.value, text));
+			as_count(http2->perhaps_grpc.value));
 }
 
 void report_grpc_statuses(const struct page *page, const struct run_grpc *grpc)
@@ -167,41 +154,37 @@ void report_grpc_statuses(const struct page *page, const struct run_grpc *grpc)
 void report_grpc_calls(const struct page *page, const struct run_grpc *grpc)
 {
 	autoitems struct items items = items_begin(page, "gRPC calls", LABEL_COLUMNS);
-	char text[SHORT_TEXT];
 
 	if (!grpc->count)
 		return;
 	for (unsigned int i = 0; i < RUN_GRPC_KIND_COUNT; i++)
-		add_status(&items, page_words(run_grpc_kind_names[i], text), grpc->kinds[i],
-			   grpc->count);
+		add_status(&items, as_words(run_grpc_kind_names[i]), grpc->kinds[i], grpc->count);
 	items_count(&items, "messages in", grpc->messages_in);
 	items_count(&items, "messages out", grpc->messages_out);
 }
 
 static void report_websocket(const struct page *page, const struct run_websocket *websocket)
 {
-	char text[SHORT_TEXT], bytes[SHORT_TEXT];
 	struct items items;
 
 	if (!websocket->connections && !websocket->messages_in && !websocket->messages_out &&
 	    !websocket->older)
 		return;
 	items = items_begin(page, "WebSocket", LABEL_COLUMNS);
-	items_add(&items, "%s connections", page_count(websocket->connections, text));
-	items_add(&items, "messages in %s (%s)", page_count(websocket->messages_in, text),
-		  page_bytes(websocket->bytes_in, bytes));
-	items_add(&items, "messages out %s (%s)", page_count(websocket->messages_out, text),
-		  page_bytes(websocket->bytes_out, bytes));
+	items_add(&items, "%s connections", as_count(websocket->connections));
+	items_add(&items, "messages in %s (%s)", as_count(websocket->messages_in),
+		  as_bytes(websocket->bytes_in));
+	items_add(&items, "messages out %s (%s)", as_count(websocket->messages_out),
+		  as_bytes(websocket->bytes_out));
 	if (websocket->control_in || websocket->control_out) {
-		items_add(&items, "control frames in %s", page_count(websocket->control_in, text));
-		items_add(&items, "out %s", page_count(websocket->control_out, text));
+		items_add(&items, "control frames in %s", as_count(websocket->control_in));
+		items_add(&items, "out %s", as_count(websocket->control_out));
 	}
 	if (websocket->given_up)
-		items_add(&items, "connections given up %s", page_count(websocket->given_up, text));
+		items_add(&items, "connections given up %s", as_count(websocket->given_up));
 	if (websocket->older)
 		items_add(&items, "%s of %s older connections picked up",
-			  page_count(websocket->picked_up, text),
-			  page_count(websocket->older, bytes));
+			  as_count(websocket->picked_up), as_count(websocket->older));
 	if (websocket->older > websocket->picked_up)
 		items_add(&items,
 			  "messages of the others not known: their frames were not seen in both "
@@ -212,17 +195,16 @@ static void report_websocket(const struct page *page, const struct run_websocket
 
 static void report_events(const struct page *page, const struct run_events *events)
 {
-	char text[SHORT_TEXT], bytes[SHORT_TEXT];
 	struct items items;
 
 	if (!events->responses && !events->count)
 		return;
 	items = items_begin(page, "events", LABEL_COLUMNS);
-	items_add(&items, "%s sent", page_count(events->count, text));
-	items_add(&items, "%s", page_bytes(events->bytes, bytes));
-	items_add(&items, "%s responses begun", page_count(events->responses, text));
+	items_add(&items, "%s sent", as_count(events->count));
+	items_add(&items, "%s", as_bytes(events->bytes));
+	items_add(&items, "%s responses begun", as_count(events->responses));
 	if (events->given_up)
-		items_add(&items, "given up %s", page_count(events->given_up, text));
+		items_add(&items, "given up %s", as_count(events->given_up));
 	items_end(&items);
 }
 
@@ -268,18 +250,17 @@ static void outcome_pushes(const struct run_service *service, char text[static R
 {
 	const struct run_websocket *websocket = &service->websocket;
 	uint64_t given_up = websocket->given_up + service->events.given_up;
-	char in[SHORT_TEXT], out[SHORT_TEXT];
 
 	if (websocket->messages_in || websocket->messages_out)
-		outcome_add(text, "messages in %s, out %s", page_count(websocket->messages_in, in),
-			    page_count(websocket->messages_out, out));
+		outcome_add(text, "messages in %s, out %s", as_count(websocket->messages_in),
+			    as_count(websocket->messages_out));
 	if (service->events.count)
-		outcome_add(text, "events %s", page_count(service->events.count, in));
+		outcome_add(text, "events %s", as_count(service->events.count));
 	if (given_up)
-		outcome_add(text, "given up %s", page_count(given_up, in));
+		outcome_add(text, "given up %s", as_count(given_up));
 	if (websocket->older > websocket->picked_up)
 		outcome_add(text, "messages of %s older connections not known",
-			    page_count(websocket->older - websocket->picked_up, in));
+			    as_count(websocket->older - websocket->picked_up));
 }
 
 void report_outcome(const struct run_service *service, char ret_text[static REPORT_OUTCOME])
@@ -295,7 +276,7 @@ void report_outcome(const struct run_service *service, char ret_text[static REPO
 		{"gRPC failed", grpc_failed(&service->grpc), service->grpc.count, 0},
 		{"statuses not known", responses->status[0], responses->count, UNKNOWN_SHARE},
 	};
-	char count[SHORT_TEXT], share[SHORT_TEXT];
+	char count[SHORT_TEXT];
 
 	*ret_text = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
@@ -304,8 +285,7 @@ void report_outcome(const struct run_service *service, char ret_text[static REPO
 
 		if (statuses[i].count && part >= statuses[i].least)
 			outcome_add(ret_text, "%s %s (%s)", statuses[i].name,
-				    page_count(statuses[i].count, count),
-				    page_share(100 * part, share));
+				    page_count(statuses[i].count, count), as_share(100 * part));
 	}
 	outcome_pushes(service, ret_text);
 }

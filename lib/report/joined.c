@@ -92,11 +92,10 @@ static double share(uint64_t part_ns, const struct run_parts *sums)
 bool report_part(const struct run_joined *joined, const struct run_parts *sums, size_t i,
 		 struct report_part *ret_part)
 {
-	char name[SHORT_TEXT];
-
 	if (!is_shown(&parts[i], joined))
 		return false;
-	snprintf(ret_part->name, sizeof(ret_part->name), "%s", part_name(joined, &parts[i], name));
+	snprintf(ret_part->name, sizeof(ret_part->name), "%s",
+		 part_name(joined, &parts[i], UNITS_ROOM));
 	ret_part->sum_ns = part_sum(&parts[i], sums);
 	ret_part->share = share(ret_part->sum_ns, sums);
 	return true;
@@ -128,16 +127,15 @@ void report_shares(const struct run_joined *joined, const struct run_parts *sums
 		   unsigned int columns, size_t size, char *ret_text)
 {
 	size_t order[ARRAY_SIZE(parts)], count, length = 0;
-	char name[SHORT_TEXT], item[64];
+	char item[64];
 
 	ret_text[0] = '\0';
 	sort_parts(sums, order, &count);
 	for (size_t i = 0; i < count; i++) {
 		double percent = share(part_sum(&parts[order[i]], sums), sums);
-		char text[SHORT_TEXT];
 
 		snprintf(item, sizeof(item), "%s%s %s", i ? ", " : "",
-			 part_name(joined, &parts[order[i]], name), page_share(percent, text));
+			 part_name(joined, &parts[order[i]], UNITS_ROOM), as_share(percent));
 		if (percent < 0.5 || text_columns(ret_text) + text_columns(item) > columns ||
 		    length + strlen(item) >= size)
 			return;
@@ -168,13 +166,13 @@ static const struct run_tail *main_tail(const struct run_joined *joined)
 static void print_conclusion(const struct page *page, const struct run_joined *joined,
 			     const struct run_tail *tail)
 {
-	char name[SHORT_TEXT], count[SHORT_TEXT], above[SHORT_TEXT], shares[512];
+	char shares[512];
 
 	report_shares(joined, &tail->sum, sizeof(shares), sizeof(shares), shares);
 	page_style(page, STYLE_BOLD);
 	page_wrap(page, 0, "of the requests slower than the client's %s, %s (%s joined): %s",
-		  report_percentile_name(tail->per_mille, name),
-		  page_time((double)tail->above_ns, above), page_count(tail->count, count), shares);
+		  report_percentile_name(tail->per_mille, UNITS_ROOM),
+		  as_time((double)tail->above_ns), as_count(tail->count), shares);
 	page_style(page, STYLE_PLAIN);
 }
 
@@ -192,35 +190,31 @@ static size_t first_tail(const struct page *page, const struct run_joined *joine
 static void print_heads(const struct page *page, const struct run_joined *joined)
 {
 	size_t first = first_tail(page, joined);
-	char text[SHORT_TEXT];
 
 	page_left(page, name_columns(joined), "%s", "slower than");
 	for (size_t i = first; i < joined->tail_count; i++)
 		page_right(page, CELL_COLUMNS, "%s",
-			   report_percentile_name(joined->tail[i].per_mille, text));
+			   report_percentile_name(joined->tail[i].per_mille, UNITS_ROOM));
 	fputc('\n', page->file);
 	page_left(page, name_columns(joined), "%s", "");
 	for (size_t i = first; i < joined->tail_count; i++)
-		page_right(page, CELL_COLUMNS, "%s",
-			   page_time((double)joined->tail[i].above_ns, text));
+		page_right(page, CELL_COLUMNS, "%s", as_time((double)joined->tail[i].above_ns));
 	fputc('\n', page->file);
 	page_left(page, name_columns(joined), "%s", "requests");
 	for (size_t i = first; i < joined->tail_count; i++)
-		page_right(page, CELL_COLUMNS, "%s", page_count(joined->tail[i].count, text));
+		page_right(page, CELL_COLUMNS, "%s", as_count(joined->tail[i].count));
 	fputc('\n', page->file);
 }
 
 static void print_totals(const struct page *page, const struct run_joined *joined, bool rated)
 {
-	char text[SHORT_TEXT];
-
 	page_left(page, name_columns(joined), "%s", rated ? "mean response" : "mean round trip");
 	for (size_t i = first_tail(page, joined); i < joined->tail_count; i++) {
 		const struct run_tail *tail = &joined->tail[i];
 		double total_ns = (double)run_parts_total(&tail->sum);
 
 		page_right(page, CELL_COLUMNS, "%s",
-			   tail->count ? page_time(total_ns / (double)tail->count, text) : "-");
+			   tail->count ? as_time(total_ns / (double)tail->count) : "-");
 	}
 	fputc('\n', page->file);
 }
@@ -236,17 +230,14 @@ static bool is_largest(const struct part *part, const struct run_parts *sums)
 static void print_cell(const struct page *page, const struct run_tail *tail, uint64_t sum_ns,
 		       bool largest)
 {
-	char text[SHORT_TEXT], percent[SHORT_TEXT];
-
 	if (!tail->count) {
 		page_right(page, CELL_COLUMNS, "-");
 		return;
 	}
 	if (largest)
 		page_style(page, STYLE_HOT);
-	page_right(page, CELL_COLUMNS, "%s %6s",
-		   page_time((double)sum_ns / (double)tail->count, text),
-		   page_share(share(sum_ns, &tail->sum), percent));
+	page_right(page, CELL_COLUMNS, "%s %6s", as_time((double)sum_ns / (double)tail->count),
+		   as_share(share(sum_ns, &tail->sum)));
 	if (largest)
 		page_style(page, STYLE_PLAIN);
 }
@@ -254,11 +245,9 @@ static void print_cell(const struct page *page, const struct run_tail *tail, uin
 static void print_part(const struct page *page, const struct run_joined *joined,
 		       const struct part *part)
 {
-	char name[SHORT_TEXT];
-
 	if (!is_shown(part, joined))
 		return;
-	page_left(page, name_columns(joined), "%s", part_name(joined, part, name));
+	page_left(page, name_columns(joined), "%s", part_name(joined, part, UNITS_ROOM));
 	for (size_t i = first_tail(page, joined); i < joined->tail_count; i++) {
 		const struct run_tail *tail = &joined->tail[i];
 
@@ -270,8 +259,6 @@ static void print_part(const struct page *page, const struct run_joined *joined,
 /* Print by how much the stages exceed the round trip, so that columns add up. */
 static void print_overhang(const struct page *page, const struct run_joined *joined)
 {
-	char text[SHORT_TEXT], percent[SHORT_TEXT];
-
 	if (!joined->sum.overhang_ns)
 		return;
 	page_left(page, name_columns(joined), "%s", "after its end");
@@ -281,8 +268,8 @@ static void print_overhang(const struct page *page, const struct run_joined *joi
 			tail->count ? (double)tail->sum.overhang_ns / (double)tail->count : 0;
 
 		if (mean_ns >= 0.5)
-			page_right(page, CELL_COLUMNS, "-%s %6s", page_time(mean_ns, text),
-				   page_share(share(tail->sum.overhang_ns, &tail->sum), percent));
+			page_right(page, CELL_COLUMNS, "-%s %6s", as_time(mean_ns),
+				   as_share(share(tail->sum.overhang_ns, &tail->sum)));
 		else
 			page_right(page, CELL_COLUMNS, "-");
 	}
@@ -346,10 +333,9 @@ static void format_alike(const struct page *page, const struct run_joined *joine
 	const struct run_exchange *exchange = &joined->slowest[first];
 	const struct run_exchange *last = &joined->slowest[first + count - 1];
 	double at_s = (double)(exchange->start_ns - joined->begin_ns) / NSEC_PER_SEC;
-	char most[SHORT_TEXT], least[SHORT_TEXT];
+	const char *most = as_time((double)run_parts_total(&exchange->parts));
+	const char *least = as_time((double)run_parts_total(&last->parts));
 
-	page_time((double)run_parts_total(&exchange->parts), most);
-	page_time((double)run_parts_total(&last->parts), least);
 	if (count > 1 && strcmp(most, least))
 		snprintf(ret_text, size, "to %s, %zu such", least, count);
 	else if (count > 1)
@@ -363,12 +349,12 @@ static void print_alike(const struct page *page, const struct run_joined *joined
 			size_t count, const struct run_parts *sum)
 {
 	const struct run_exchange *exchange = &joined->slowest[first];
-	char total[SHORT_TEXT], shares[512], left[256];
+	char shares[512], left[256];
 	unsigned int used;
 
 	format_alike(page, joined, first, count, sizeof(left), left);
 	page_left(page, LABEL_COLUMNS, "%s", first ? "" : "slowest");
-	page_right(page, 9, "%s", page_time((double)run_parts_total(&exchange->parts), total));
+	page_right(page, 9, "%s", as_time((double)run_parts_total(&exchange->parts)));
 	page_left(page, 0, "  %s", left);
 	used = LABEL_COLUMNS + 9 + 2 + text_columns(left);
 	report_shares(joined, sum, used + 2 < page->width ? page->width - used - 2 : 0,
@@ -381,13 +367,12 @@ static void print_alike(const struct page *page, const struct run_joined *joined
 static void print_of_which(const struct page *page, const struct run *run)
 {
 	const struct run_joined *joined = run->joined;
-	char count[SHORT_TEXT], all[SHORT_TEXT];
 
 	if (joined->joined >= run->driver->requests || !page->verbose)
 		return;
 	page_wrap(page, 0, "slowest of those %s, %s of %s requests:",
 		  joined->threshold < RUN_SAMPLE_ALL ? "sampled" : "joined",
-		  page_count(joined->joined, count), page_count(run->driver->requests, all));
+		  as_count(joined->joined), as_count(run->driver->requests));
 }
 
 static void print_slowest(const struct page *page, const struct run *run)
@@ -396,7 +381,6 @@ static void print_slowest(const struct page *page, const struct run *run)
 	size_t most = page->verbose ? SLOWEST_LINES : SLOWEST_FIRST;
 	size_t end = joined->slowest_count < SLOWEST_LINES ? joined->slowest_count : SLOWEST_LINES;
 	size_t i = 0;
-	char text[SHORT_TEXT];
 
 	if (!joined->slowest_count || page->tight == TIGHT_MOST)
 		return;
@@ -412,7 +396,7 @@ static void print_slowest(const struct page *page, const struct run *run)
 	if (page->verbose && joined->slowest_count > i) {
 		page_left(page, LABEL_COLUMNS, "%s", "");
 		page_wrap(page, LABEL_COLUMNS, "and %s more, in the document and the trace",
-			  page_count(joined->slowest_count - i, text));
+			  as_count(joined->slowest_count - i));
 	}
 }
 
@@ -420,13 +404,11 @@ static void print_slowest(const struct page *page, const struct run *run)
 static void print_counts(const struct page *page, const struct run_joined *joined)
 {
 	autoitems struct items items = items_begin(page, "joined", LABEL_COLUMNS);
-	char text[SHORT_TEXT];
 
-	items_add(&items, "%s exchange%s", page_count(joined->joined, text),
+	items_add(&items, "%s exchange%s", as_count(joined->joined),
 		  joined->joined == 1 ? "" : "s");
 	if (joined->threshold < RUN_SAMPLE_ALL && joined->threshold)
-		items_add(&items, "1 in %s sampled",
-			  page_count(RUN_SAMPLE_ALL / joined->threshold, text));
+		items_add(&items, "1 in %s sampled", as_count(RUN_SAMPLE_ALL / joined->threshold));
 	else
 		items_add(&items, "every one sampled");
 	items_some(&items, "early", joined->early);

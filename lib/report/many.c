@@ -109,13 +109,11 @@ static bool is_old(const struct run_open *open)
 /* Write " · open 3, oldest 12.3 s", or nothing if none is old: a hanging server must be noticed. */
 static const char *old_requests(const struct run_open *open, char buffer[static 96])
 {
-	char count[SHORT_TEXT], age[SHORT_TEXT];
-
 	*buffer = 0;
 	if (is_old(open))
 		snprintf(buffer, 96, " \u00b7 open %s, oldest %s",
-			 page_count(open->read.value + open->unread.value, count),
-			 page_time((double)open->oldest_ns.value, age));
+			 as_count(open->read.value + open->unread.value),
+			 as_time((double)open->oldest_ns.value));
 	return buffer;
 }
 
@@ -140,18 +138,18 @@ static void print_last(const struct page *page, unsigned int column,
 static void print_times(const struct page *page, const struct layout *layout,
 			const struct run_service *service, const struct report_verdict *verdict)
 {
-	char text[SHORT_TEXT], old[96], last[LAST_TEXT];
+	char old[96], last[LAST_TEXT];
 
-	page_right(page, MEAN_COLUMNS, "%s", page_time(verdict->total_ns, text));
+	page_right(page, MEAN_COLUMNS, "%s", as_time(verdict->total_ns));
 	if (layout->percentiles) {
-		page_right(page, P99_COLUMNS, "%s", page_time((double)p99_waiting(service), text));
+		page_right(page, P99_COLUMNS, "%s", as_time((double)p99_waiting(service)));
 		page_right(page, P99_COLUMNS, "%s",
-			   page_time((double)p99_of(&service->stages[STAGE_SERVICE]), text));
+			   as_time((double)p99_of(&service->stages[STAGE_SERVICE])));
 	}
 	page_left(page, GAP, "%s", "");
-	snprintf(last, sizeof(last), "%s %s%s%s%s", verdict->part,
-		 page_share(verdict->percent, text), *verdict->upstream ? ", for " : "",
-		 verdict->upstream, old_requests(&service->open, old));
+	snprintf(last, sizeof(last), "%s %s%s%s%s", verdict->part, as_share(verdict->percent),
+		 *verdict->upstream ? ", for " : "", verdict->upstream,
+		 old_requests(&service->open, old));
 	print_last(page, layout->last, service, last);
 }
 
@@ -159,7 +157,7 @@ static void print_times(const struct page *page, const struct layout *layout,
 static void print_reason(const struct page *page, unsigned int column,
 			 const struct run_service *service, const char *reason)
 {
-	char count[SHORT_TEXT], old[96], last[LAST_TEXT];
+	char old[96], last[LAST_TEXT];
 
 	page_left(page, GAP, "%s", "");
 	old_requests(&service->open, old);
@@ -167,7 +165,7 @@ static void print_reason(const struct page *page, unsigned int column,
 		snprintf(last, sizeof(last), "%s%s", reason, old);
 	else
 		snprintf(last, sizeof(last), "no exchanges \u00b7 accepted %s%s",
-			 page_count(service->accepted, count), old);
+			 as_count(service->accepted), old);
 	print_last(page, column + GAP, service, last);
 }
 
@@ -176,7 +174,7 @@ static void print_row(const struct page *page, const struct layout *layout, cons
 {
 	struct report_verdict verdict = {0};
 	bool judged = report_service_verdict(run, service, &verdict);
-	char buffer[REPORT_NAME], text[SHORT_TEXT];
+	char buffer[REPORT_NAME];
 	const char *name = name_of(service, buffer);
 	unsigned int column = layout->name;
 
@@ -189,7 +187,7 @@ static void print_row(const struct page *page, const struct layout *layout, cons
 	}
 	if (service->exchanges) {
 		page_right(page, RATE_COLUMNS, "%s/s",
-			   page_rate(service->exchanges, report_span(run, service), text));
+			   as_rate(service->exchanges, report_span(run, service)));
 		column += RATE_COLUMNS;
 	}
 	if (verdict.part)
@@ -238,13 +236,12 @@ static void print_sum(const struct page *page, const struct run *run,
 static void print_rest(const struct page *page, const struct run_service **services, size_t count)
 {
 	uint64_t exchanges = 0;
-	char text[SHORT_TEXT];
 
 	for (size_t i = 0; i < count; i++)
 		exchanges += services[i]->exchanges;
 	if (count)
-		page_wrap(page, 0, "and %zu more: %s exchange%s", count,
-			  page_count(exchanges, text), exchanges == 1 ? "" : "s");
+		page_wrap(page, 0, "and %zu more: %s exchange%s", count, as_count(exchanges),
+			  exchanges == 1 ? "" : "s");
 }
 
 void report_many(const struct page *page, const struct run *run,

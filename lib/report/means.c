@@ -114,10 +114,8 @@ static bool is_multiplexed(const struct run *run, const struct run_service *serv
 bool report_undivided(const struct run *run, const struct run_service *service,
 		      char ret_why[static REPORT_UNDIVIDED_TEXT])
 {
-	char seen[SHORT_TEXT], sent[SHORT_TEXT];
+	const char *seen = as_count(service->exchanges), *sent = as_count(run->driver->requests);
 
-	page_count(service->exchanges, seen);
-	page_count(run->driver->requests, sent);
 	if (is_multiplexed(run, service))
 		snprintf(ret_why, REPORT_UNDIVIDED_TEXT,
 			 "the service speaks HTTP/2, whose requests overlap on a connection%s: the "
@@ -187,18 +185,16 @@ bool report_trails(const struct run_service *service, double share, double netwo
 bool report_means_basis(const struct run *run, const struct report_means *means,
 			char ret_text[static REPORT_MEANS_TEXT])
 {
-	char count[SHORT_TEXT], all[SHORT_TEXT], trip[SHORT_TEXT];
+	const char *count = as_count(means->of_joined);
 
 	if (!means->of_joined)
 		return false;
-	page_count(means->of_joined, count);
 	if (means->of_joined == run->driver->requests)
 		snprintf(ret_text, REPORT_MEANS_TEXT, "the driver's %s requests, all joined",
 			 count);
 	else
 		snprintf(ret_text, REPORT_MEANS_TEXT,
 			 "the %s joined of the driver's %s requests: round trip %s", count,
-			 page_count(run->driver->requests, all),
-			 page_time(means->round_trip_ns, trip));
+			 as_count(run->driver->requests), as_time(means->round_trip_ns));
 	return true;
 }

@@ -30,18 +30,16 @@ static const char *why_unsent(const struct run_driver *driver)
 bool report_interrupted(const struct run_driver *driver, size_t size, char *ret_text)
 {
 	const struct run_interrupted *asked = driver->interrupted;
-	char done[SHORT_TEXT], all[SHORT_TEXT];
 
 	if (!asked)
 		return false;
 	if (asked->duration_ns.known)
 		snprintf(ret_text, size, "interrupted after %s of %s",
-			 page_time((double)driver->duration_ns, done),
-			 page_setting(asked->duration_ns.value, all));
+			 as_time((double)driver->duration_ns),
+			 as_setting(asked->duration_ns.value));
 	else if (asked->requests.known)
 		snprintf(ret_text, size, "interrupted after %s of %s requests",
-			 page_count(driver->requests, done),
-			 page_count(asked->requests.value, all));
+			 as_count(driver->requests), as_count(asked->requests.value));
 	else
 		snprintf(ret_text, size, "interrupted: a driver ended before its time");
 	return true;
@@ -73,7 +71,6 @@ size_t report_notes(const struct run_driver *driver,
 		    struct report_note ret_notes[static REPORT_NOTES])
 {
 	struct run_outcome outcome = run_driver_outcome(driver);
-	char count[SHORT_TEXT], of[SHORT_TEXT];
 	size_t notes = report_interrupted(driver, sizeof(ret_notes->text), ret_notes[0].text);
 
 	notes += tell_lost(driver, sizeof(ret_notes->text), ret_notes[notes].text);
@@ -81,14 +78,13 @@ size_t report_notes(const struct run_driver *driver,
 		snprintf(ret_notes[notes++].text, sizeof(ret_notes->text),
 			 "%s of the %s requests that were due were never sent, %s: they are in no "
 			 "percentile",
-			 page_count(driver->unsent, count), page_count(driver->scheduled, of),
-			 why_unsent(driver));
+			 as_count(driver->unsent), as_count(driver->scheduled), why_unsent(driver));
 	/* Without a response there is no percentile to qualify. */
 	if (outcome.unanswered && driver->requests)
 		snprintf(ret_notes[notes++].text, sizeof(ret_notes->text),
 			 "%s of the %s requests failed without a complete response: they are in no "
 			 "percentile",
-			 page_count(outcome.unanswered, count), page_count(outcome.tried, of));
+			 as_count(outcome.unanswered), as_count(outcome.tried));
 	return notes;
 }
 
@@ -99,24 +95,24 @@ size_t report_notes(const struct run_driver *driver,
 static void format_waited(const struct histogram *waited, uint64_t unanswered, size_t size,
 			  char *ret_text)
 {
-	char known[SHORT_TEXT], p50[SHORT_TEXT], p99[SHORT_TEXT], of[SHORT_TEXT + 32] = "";
+	char of[SHORT_TEXT + 32] = "";
 
 	if (!waited->count) {
 		snprintf(ret_text, size, "how long they had waited is not known");
 		return;
 	}
 	if (waited->count < unanswered)
-		snprintf(of, sizeof(of), " (known of %s)", page_count(waited->count, known));
+		snprintf(of, sizeof(of), " (known of %s)", as_count(waited->count));
 	snprintf(ret_text, size, "they had waited at least %s (p50), %s (p99)%s",
-		 page_time((double)histogram_quantile(waited, 0.5), p50),
-		 page_time((double)histogram_quantile(waited, 0.99), p99), of);
+		 as_time((double)histogram_quantile(waited, 0.5)),
+		 as_time((double)histogram_quantile(waited, 0.99)), of);
 }
 
 bool report_service_note(const struct run_service *service, struct report_note *ret_note)
 {
 	uint64_t unanswered = service->losses[RUN_LOSS_UNANSWERED];
 	uint64_t all = unanswered + service->exchanges;
-	char count[SHORT_TEXT], of[SHORT_TEXT], waited[128];
+	char waited[128];
 
 	if (!unanswered || (double)unanswered < UNANSWERED_SHARE * (double)all)
 		return false;
@@ -124,7 +120,7 @@ bool report_service_note(const struct run_service *service, struct report_note *
 	snprintf(ret_note->text, sizeof(ret_note->text),
 		 "%s of the %s requests at port %u were never answered: they are in no percentile "
 		 "of a stage; %s",
-		 page_count(unanswered, count), page_count(all, of), service->port, waited);
+		 as_count(unanswered), as_count(all), service->port, waited);
 	return true;
 }
 

@@ -203,6 +203,12 @@ const char *page_time(double ns, char buffer[static SHORT_TEXT])
 	return units_format_time(ns, buffer, SHORT_TEXT);
 }
 
+const char *page_quantile(const struct histogram *h, double quantile,
+			  char buffer[static SHORT_TEXT])
+{
+	return h->count ? page_time((double)histogram_quantile(h, quantile), buffer) : "-";
+}
+
 const char *page_setting(uint64_t ns, char buffer[static SHORT_TEXT])
 {
 	return units_format_duration((double)ns, buffer, SHORT_TEXT);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 
 #include "sojourn/cleanup.h"
+#include "sojourn/histogram.h"
+#include "sojourn/units.h"
 
 /* Width of the label at the left of every line outside the tree. */
 #define LABEL_COLUMNS 13
@@ -80,8 +82,11 @@ void items_end(struct items *items);
  * The form of each quantity. Measured durations and sizes have three significant digits ("124 µs",
  * "6.10 µs", whole ns and bytes), settings as few as possible ("2 s"). Counts are exact: "116,785".
  */
-#define SHORT_TEXT 32
+#define SHORT_TEXT UNITS_TEXT
 const char *page_time(double ns, char buffer[static SHORT_TEXT]);
+/* "-" of an empty histogram. */
+const char *page_quantile(const struct histogram *h, double quantile,
+			  char buffer[static SHORT_TEXT]);
 const char *page_setting(uint64_t ns, char buffer[static SHORT_TEXT]);
 const char *page_count(uint64_t count, char buffer[static SHORT_TEXT]);
 /* Per second, 0 if @ns is 0; without decimals from 100 on: "40,677", "49.7". */
@@ -96,5 +101,13 @@ const char *page_change(double percent, char buffer[static SHORT_TEXT]);
 
 /* "socket_queue" becomes "socket queue". */
 const char *page_words(const char *name, char buffer[static SHORT_TEXT]);
+
+/* The same as an argument, like as_time(). */
+#define as_quantile(h, quantile) page_quantile((h), (quantile), UNITS_ROOM)
+#define as_rate(count, ns)	 page_rate((count), (ns), UNITS_ROOM)
+#define as_rate_of(per_second)	 page_rate_of((per_second), UNITS_ROOM)
+#define as_bytes(bytes)		 page_bytes((bytes), UNITS_ROOM)
+#define as_change(percent)	 page_change((percent), UNITS_ROOM)
+#define as_words(name)		 page_words((name), UNITS_ROOM)
 
 #endif

@@ -84,7 +84,6 @@ static void print_verdict(const struct table *table)
 {
 	const struct run_route *first = table->routes[0];
 	double all_ns = 0, timed = 0;
-	char time[SHORT_TEXT], requests[SHORT_TEXT];
 
 	for (size_t i = 0; i < table->count; i++) {
 		all_ns += service_ns(table->routes[i]);
@@ -94,8 +93,8 @@ static void print_verdict(const struct table *table)
 		return;
 	page_left(table->page, LABEL_COLUMNS, "%s", words(table->commands));
 	page_wrap(table->page, LABEL_COLUMNS, "%s: %s of the time in service, %s of the requests",
-		  first->route, page_share(100 * service_ns(first) / all_ns, time),
-		  page_share(100 * (double)first->service.count / timed, requests));
+		  first->route, as_share(100 * service_ns(first) / all_ns),
+		  as_share(100 * (double)first->service.count / timed));
 }
 
 static void print_titles(const struct table *table)
@@ -122,17 +121,7 @@ static void print_titles(const struct table *table)
 /* Print classes that are zero as "-", so that those that are not catch the eye. */
 static void print_class(const struct page *page, unsigned int columns, uint64_t count)
 {
-	char text[SHORT_TEXT];
-
-	page_right(page, columns, "%s", count ? page_count(count, text) : "-");
-}
-
-static void print_time(const struct page *page, const struct histogram *h, double quantile)
-{
-	char text[SHORT_TEXT];
-
-	page_right(page, TIME_COLUMNS, "%s",
-		   h->count ? page_time((double)histogram_quantile(h, quantile), text) : "-");
+	page_right(page, columns, "%s", count ? as_count(count) : "-");
 }
 
 static double mean_of(struct run_route *route)
@@ -148,7 +137,6 @@ static double mean_of(struct run_route *route)
 static void print_more(const struct page *page, struct run_route *route)
 {
 	bool timed = page->verbose && route->service.count;
-	char text[SHORT_TEXT], name[SHORT_TEXT];
 	autoitems struct items items = items_begin(page, "", 2 * INDENT);
 
 	if (!timed && !route->status[0])
@@ -156,8 +144,8 @@ static void print_more(const struct page *page, struct run_route *route)
 	if (timed)
 		items_time(&items, "mean", mean_of(route));
 	for (enum stage stage = STAGE_SOCKET_QUEUE; timed && stage <= STAGE_RESPOND; stage++)
-		items_add(&items, "%s %s", page_words(run_stage_names[stage], name),
-			  page_time(histogram_mean(run_route_stage(route, stage)), text));
+		items_add(&items, "%s %s", as_words(run_stage_names[stage]),
+			  as_time(histogram_mean(run_route_stage(route, stage))));
 	if (timed)
 		items_time(&items, "longest service", (double)route->service.max);
 	items_some(&items, "status not known", route->status[0]);
@@ -166,17 +154,15 @@ static void print_more(const struct page *page, struct run_route *route)
 static void print_route(const struct table *table, struct run_route *route)
 {
 	const struct page *page = table->page;
-	char text[SHORT_TEXT];
 
 	page_left(page, table->name, "  %s", route->route);
 	if (INDENT + text_columns(route->route) > table->name) {
 		fputc('\n', page->file);
 		page_left(page, table->name, "%s", "");
 	}
-	page_right(page, COUNT_COLUMNS, "%s", page_count(route->count, text));
+	page_right(page, COUNT_COLUMNS, "%s", as_count(route->count));
 	if (table->rates && table->span_ns)
-		page_right(page, RATE_COLUMNS, "%s/s",
-			   page_rate(route->count, table->span_ns, text));
+		page_right(page, RATE_COLUMNS, "%s/s", as_rate(route->count, table->span_ns));
 	else if (table->rates)
 		page_right(page, RATE_COLUMNS, "-");
 	if (table->classes && table->commands) {
@@ -185,8 +171,8 @@ static void print_route(const struct table *table, struct run_route *route)
 		print_class(page, CLASS_COLUMNS, route->status[4]);
 		print_class(page, CLASS_COLUMNS, route->status[5]);
 	}
-	print_time(page, &route->service, 0.5);
-	print_time(page, &route->service, 0.99);
+	page_right(page, TIME_COLUMNS, "%s", as_quantile(&route->service, 0.5));
+	page_right(page, TIME_COLUMNS, "%s", as_quantile(&route->service, 0.99));
 	fputc('\n', page->file);
 	print_more(page, route);
 }
@@ -205,7 +191,6 @@ static void print_not_known(const struct page *page, const struct run_routes *ro
 {
 	autoitems struct items items = items_begin(page, "", LABEL_COLUMNS);
 	uint64_t sum = run_counts_sum(routes->not_known, RUN_ROUTELESS_COUNT);
-	char text[SHORT_TEXT];
 
 	if (!sum)
 		return;
@@ -214,7 +199,7 @@ static void print_not_known(const struct page *page, const struct run_routes *ro
 		if (routes->not_known[i])
 			items_add(&items, "%s: %s",
 				  routes->protocol ? command_reasons[i] : run_routeless_help[i],
-				  page_count(routes->not_known[i], text));
+				  as_count(routes->not_known[i]));
 }
 
 void report_routes(const struct page *page, const struct run_service *service, uint64_t span_ns)

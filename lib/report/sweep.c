@@ -112,14 +112,6 @@ static const char *server_rate(const struct run_sweep_step *step, char text[stat
 	return page_rate(step->server_exchanges.value, step->server_duration_ns.value, text);
 }
 
-static const char *quantile(const struct histogram *latency, double of,
-			    char text[static SHORT_TEXT])
-{
-	if (!latency->count)
-		return "-";
-	return page_time((double)histogram_quantile(latency, of), text);
-}
-
 /* Below 10 a whole number is too coarse. */
 const char *report_sweep_rate(double per_second, char ret_text[static SHORT_TEXT])
 {
@@ -157,16 +149,14 @@ __attribute__((format(printf, 3, 4))) static void add(char *text, size_t size, c
 const char *report_sweep_remarks(const struct run_sweep_step *step,
 				 char ret_text[static SWEEP_REMARKS])
 {
-	char number[SHORT_TEXT];
-
 	*ret_text = '\0';
 	if (!step->steady)
 		add(ret_text, SWEEP_REMARKS, "not steady");
 	if (step->first_throughput.known)
 		add(ret_text, SWEEP_REMARKS, "measured again, %s/s at first",
-		    page_count(step->first_throughput.value, number));
+		    as_count(step->first_throughput.value));
 	if (step->unsent)
-		add(ret_text, SWEEP_REMARKS, "%s never sent", page_count(step->unsent, number));
+		add(ret_text, SWEEP_REMARKS, "%s never sent", as_count(step->unsent));
 	if (step->limited)
 		add(ret_text, SWEEP_REMARKS, "limited by the driver (%s)", step->limited);
 	return ret_text;
@@ -193,16 +183,14 @@ static const char *rate_of(const struct run_sweep_target *target, uint64_t durat
 /* Print a row per target, below the row of all. */
 static void print_targets(const struct page *page, const struct run_sweep_step *step)
 {
-	char text[SHORT_TEXT];
-
 	for (size_t i = 0; i < step->target_count; i++) {
 		const struct run_sweep_target *target = &step->targets[i];
 		struct items items = items_begin(page, "", LABEL);
 
 		items_add(&items, "%s", target->name ? target->name : "(no name)");
-		items_add(&items, "%s/s", rate_of(target, step->duration_ns, text));
-		items_add(&items, "p50 %s", quantile(&target->latency, 0.5, text));
-		items_add(&items, "p99 %s", quantile(&target->latency, 0.99, text));
+		items_add(&items, "%s/s", rate_of(target, step->duration_ns, UNITS_ROOM));
+		items_add(&items, "p50 %s", as_quantile(&target->latency, 0.5));
+		items_add(&items, "p99 %s", as_quantile(&target->latency, 0.99));
 		items_count(&items, "errors", target->errors);
 		items_end(&items);
 	}
@@ -252,15 +240,14 @@ static void end_row(const struct table *table, size_t index)
 static void print_step(const struct table *table, size_t index)
 {
 	const struct run_sweep_step *step = &table->sweep->steps[index];
-	char texts[COLUMN_COUNT][SHORT_TEXT];
 	const char *const cells[COLUMN_COUNT] = {
-		page_count(step->load, texts[COLUMN_LOAD]),
-		report_sweep_rate(run_sweep_throughput(step), texts[COLUMN_THROUGHPUT]),
-		server_rate(step, texts[COLUMN_SERVER]),
-		rate_of_each(table->sweep, step, texts[COLUMN_EACH]),
-		quantile(&step->latency, 0.5, texts[COLUMN_P50]),
-		quantile(&step->latency, 0.99, texts[COLUMN_P99]),
-		page_count(step->errors, texts[COLUMN_ERRORS]),
+		as_count(step->load),
+		report_sweep_rate(run_sweep_throughput(step), UNITS_ROOM),
+		server_rate(step, UNITS_ROOM),
+		rate_of_each(table->sweep, step, UNITS_ROOM),
+		as_quantile(&step->latency, 0.5),
+		as_quantile(&step->latency, 0.99),
+		as_count(step->errors),
 	};
 
 	for (unsigned int i = 0; i < COLUMN_COUNT; i++)
@@ -272,18 +259,14 @@ static void print_step(const struct table *table, size_t index)
 
 const char *report_sweep_plateau(const struct run_sweep *sweep, char ret_text[static SWEEP_REMARKS])
 {
-	char plateau[SHORT_TEXT], knee[SHORT_TEXT];
-
 	if (!sweep->plateau.known)
 		snprintf(ret_text, SWEEP_REMARKS, "none: %s",
 			 sweep->unfitted ? sweep->unfitted : "not looked for");
 	else if (!sweep->knee.known)
-		snprintf(ret_text, SWEEP_REMARKS, "%s requests/s",
-			 page_count(sweep->plateau.value, plateau));
+		snprintf(ret_text, SWEEP_REMARKS, "%s requests/s", as_count(sweep->plateau.value));
 	else
 		snprintf(ret_text, SWEEP_REMARKS, "%s requests/s from %s %s on",
-			 page_count(sweep->plateau.value, plateau),
-			 page_count(sweep->knee.value, knee),
+			 as_count(sweep->plateau.value), as_count(sweep->knee.value),
 			 sweep->knee.value == 1 && !report_sweep_is_rated(sweep) ? "connection"
 										 : unit_of(sweep));
 	return ret_text;
@@ -312,18 +295,18 @@ static void print_three_quarters(const struct page *page, const struct run_sweep
 {
 	const struct run_sweep_step *step = sweep->three_quarters;
 	struct items items;
-	char text[SHORT_TEXT], remarks[SWEEP_REMARKS];
+	char remarks[SWEEP_REMARKS];
 
 	if (!step)
 		return;
 	items = items_begin(page, "at 75 % of it", LABEL);
-	items_add(&items, "%s/s due", page_count(step->load, text));
-	items_add(&items, "%s/s", report_sweep_rate(run_sweep_throughput(step), text));
+	items_add(&items, "%s/s due", as_count(step->load));
+	items_add(&items, "%s/s", report_sweep_rate(run_sweep_throughput(step), UNITS_ROOM));
 	if (step->latency.count)
 		items_time(&items, "mean", histogram_mean(&step->latency));
-	items_add(&items, "p50 %s", quantile(&step->latency, 0.5, text));
-	items_add(&items, "p99 %s", quantile(&step->latency, 0.99, text));
-	items_add(&items, "p99.9 %s", quantile(&step->latency, 0.999, text));
+	items_add(&items, "p50 %s", as_quantile(&step->latency, 0.5));
+	items_add(&items, "p99 %s", as_quantile(&step->latency, 0.99));
+	items_add(&items, "p99.9 %s", as_quantile(&step->latency, 0.999));
 	items_some(&items, "errors", step->errors);
 	if (*report_sweep_remarks(step, remarks))
 		items_add(&items, "%s", remarks);
@@ -413,8 +396,7 @@ void report_sweep(const struct page *page, const struct run *run)
 
 void report_sweep_step(const struct run_sweep *sweep, const struct run_sweep_step *step, FILE *file)
 {
-	char load[SHORT_TEXT], rate[SHORT_TEXT], p50[SHORT_TEXT], p99[SHORT_TEXT],
-		errors[SHORT_TEXT], remarks[SWEEP_REMARKS];
+	char remarks[SWEEP_REMARKS];
 	const char *unit = unit_of(sweep);
 
 	if (step == sweep->three_quarters)
@@ -422,11 +404,11 @@ void report_sweep_step(const struct run_sweep *sweep, const struct run_sweep_ste
 	else if (step->load == 1)
 		unit = report_sweep_is_rated(sweep) ? "request/s" : "connection";
 
-	fprintf(file, "%s %s: %s/s, p50 %s, p99 %s", page_count(step->load, load), unit,
-		report_sweep_rate(run_sweep_throughput(step), rate),
-		quantile(&step->latency, 0.5, p50), quantile(&step->latency, 0.99, p99));
+	fprintf(file, "%s %s: %s/s, p50 %s, p99 %s", as_count(step->load), unit,
+		report_sweep_rate(run_sweep_throughput(step), UNITS_ROOM),
+		as_quantile(&step->latency, 0.5), as_quantile(&step->latency, 0.99));
 	if (step->errors)
-		fprintf(file, ", errors %s", page_count(step->errors, errors));
+		fprintf(file, ", errors %s", as_count(step->errors));
 	if (*report_sweep_remarks(step, remarks))
 		fprintf(file, ", %s", remarks);
 	fputc('\n', file);

@@ -119,13 +119,12 @@ static void print_percentiles(const struct page *page, const struct row *row)
 		const char *label;
 		double quantile;
 	} percentiles[PERCENTILES] = {{"  p50", 0.5}, {"  p99", 0.99}};
-	char text[SHORT_TEXT];
 
 	for (size_t i = 0; i < PERCENTILES; i++) {
 		uint64_t value = histogram_quantile(row->histogram, percentiles[i].quantile);
 
 		page_left(page, 5, "%s", percentiles[i].label);
-		page_right(page, PERCENTILE_COLUMNS - 5, "%s", page_time((double)value, text));
+		page_right(page, PERCENTILE_COLUMNS - 5, "%s", as_time((double)value));
 	}
 }
 
@@ -134,10 +133,9 @@ static void print_share(const struct page *page, const struct row *row,
 			const struct report_means *means, bool more)
 {
 	double percent = means->round_trip_ns > 0 ? 100 * row->mean_ns / means->round_trip_ns : 0;
-	char text[SHORT_TEXT];
 
 	if (!means->network_unknown)
-		page_right(page, SHARE_COLUMNS, "%s", page_share(percent, text));
+		page_right(page, SHARE_COLUMNS, "%s", as_share(percent));
 	else if (more)
 		page_left(page, SHARE_COLUMNS, "%s", "");
 }
@@ -147,9 +145,8 @@ static void print_row(const struct page *page, const struct row *row,
 {
 	struct room room = room_for(page, means, row);
 	bool percentiles = room.percentiles && row->histogram;
-	char text[SHORT_TEXT];
 
-	page_right(page, MEAN_COLUMNS, "%s", page_time(row->mean_ns, text));
+	page_right(page, MEAN_COLUMNS, "%s", as_time(row->mean_ns));
 	print_share(page, row, means, room.remark || percentiles);
 	if (percentiles)
 		print_percentiles(page, row);
@@ -230,11 +227,9 @@ static size_t drop_nothings(const struct report_means *means, struct row *rows, 
 /* Print the last line of a tree, for its negligible rows. */
 static void print_nothings(const struct page *page, const struct row *sum)
 {
-	char text[SHORT_TEXT];
-
 	page_style(page, STYLE_DIM);
 	page_left(page, 2, "\u2514");
-	page_wrap(page, 2, "%s: %s", sum->label, page_time(sum->mean_ns, text));
+	page_wrap(page, 2, "%s: %s", sum->label, as_time(sum->mean_ns));
 	page_style(page, STYLE_PLAIN);
 }
 
@@ -257,7 +252,6 @@ static void print_basis(const struct page *page, const struct run *run,
 static void print_difference(const struct page *page, const struct run *run,
 			     const struct run_service *service, const struct report_means *means)
 {
-	char seen[SHORT_TEXT], sent[SHORT_TEXT];
 	const char *hence = "the means are of different sets";
 
 	if (service->exchanges == run->driver->requests)
@@ -268,22 +262,18 @@ static void print_difference(const struct page *page, const struct run *run,
 		hence = "the means are the driver's, what follows is of all exchanges";
 	page_wrap(page, 0,
 		  "note: the observer saw %s exchanges, the driver completed %s requests: %s",
-		  page_count(service->exchanges, seen), page_count(run->driver->requests, sent),
-		  hence);
+		  as_count(service->exchanges), as_count(run->driver->requests), hence);
 }
 
 /* Joined exchanges are all timed. */
 static void print_untimed(const struct page *page, const struct run_service *service,
 			  const struct report_means *means)
 {
-	char untimed[SHORT_TEXT], all[SHORT_TEXT];
-
 	if (means->of_joined || !service->losses[RUN_LOSS_UNTIMED])
 		return;
 	page_wrap(page, 0,
 		  "note: %s of the %s exchanges were not timed: the stages are those of the others",
-		  page_count(service->losses[RUN_LOSS_UNTIMED], untimed),
-		  page_count(service->exchanges, all));
+		  as_count(service->losses[RUN_LOSS_UNTIMED]), as_count(service->exchanges));
 }
 
 /* Print caveats on the rows. */
@@ -291,7 +281,6 @@ static void print_notes(const struct page *page, const struct run *run,
 			const struct run_service *service, const struct report_means *means)
 {
 	bool missing = false;
-	char text[SHORT_TEXT];
 
 	for (enum stage i = 0; i < STAGE_RESIDENCE_END; i++)
 		missing |= means->stages[i].missing && report_has_stage(service, i);
@@ -301,7 +290,7 @@ static void print_notes(const struct page *page, const struct run *run,
 		page_wrap(page, 0,
 			  "note: network + client includes the transmit queue of %s joined"
 			  " exchanges whose last byte was not seen to leave",
-			  page_count(means->transmit_unknown, text));
+			  as_count(means->transmit_unknown));
 	print_difference(page, run, service, means);
 	print_untimed(page, service, means);
 	report_print_service_note(page, service);

@@ -25,11 +25,9 @@ void run_stage_forget(struct run_stage *stage, char *reason)
 
 static char *why_doubtful(const struct run_service *service)
 {
-	char count[32], all[32];
-
-	units_format_count(service->losses[RUN_LOSS_AMBIGUOUS_REPLIES], count, sizeof(count));
-	units_format_count(service->exchanges, all, sizeof(all));
-	return text_format("%s of %s replies cannot be matched to their requests", count, all);
+	return text_format("%s of %s replies cannot be matched to their requests",
+			   as_count(service->losses[RUN_LOSS_AMBIGUOUS_REPLIES]),
+			   as_count(service->exchanges));
 }
 
 void run_doubt(struct run *run)

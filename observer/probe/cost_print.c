@@ -55,15 +55,14 @@ static const char *cell(const struct spread *spread, int digits, size_t size, ch
 
 static void print_exchanges(const struct cost *cost, FILE *file)
 {
-	char count[CELL], both[CELL], server[CELL];
+	char both[CELL], server[CELL];
 
 	fprintf(file,
 		"\nMeasured here: %s exchanges over loopback, both ends by one thread, in %.1f s; "
 		"medians of %zu rounds [95 %% confidence]\n\n"
 		"One exchange with nothing attached: %s ns\n\n",
-		units_format_count(cost->exchanges, count, sizeof(count)),
-		(double)(cost->ended_ns - cost->begun_ns) / NSEC_PER_SEC, cost->exchange_ns.rounds,
-		cell(&cost->exchange_ns, 0, sizeof(both), both));
+		as_count(cost->exchanges), (double)(cost->ended_ns - cost->begun_ns) / NSEC_PER_SEC,
+		cost->exchange_ns.rounds, cell(&cost->exchange_ns, 0, sizeof(both), both));
 	fprintf(file, "%-30s %-24s %s\n", "Added to it by programs, ns", "at both ends",
 		"at the server's");
 	for (unsigned int mode = 0; mode < COST_MODES; mode++) {
@@ -78,14 +77,12 @@ static void print_exchanges(const struct cost *cost, FILE *file)
 static void print_run(const char *name, const char *hook, uint64_t runs,
 		      const struct spread *run_ns, FILE *file)
 {
-	char cells[COST_TIMED_MODES][CELL], count[CELL] = "";
+	char cells[COST_TIMED_MODES][CELL];
 
 	for (unsigned int mode = 0; mode < COST_TIMED_MODES; mode++)
 		cell(&run_ns[mode], 0, CELL, cells[mode]);
-	if (runs)
-		units_format_count(runs, count, sizeof(count));
-	fprintf(file, "  %-16s %-24s %9s  %-17s %-17s %s\n", name, hook, count, cells[COST_EMPTY],
-		cells[COST_FILTERED], cells[COST_OBSERVED]);
+	fprintf(file, "  %-16s %-24s %9s  %-17s %-17s %s\n", name, hook, runs ? as_count(runs) : "",
+		cells[COST_EMPTY], cells[COST_FILTERED], cells[COST_OBSERVED]);
 }
 
 static void print_programs(const struct cost *cost, FILE *file)
@@ -127,13 +124,10 @@ static void print_share(const struct probe_cost *cost, enum cost_mode mode, uint
 
 static void print_rates(const struct probe_cost *cost, FILE *file)
 {
-	char rate[CELL];
-
 	fprintf(file, "\nFor a server with clients on other hosts (kernel side, without the "
 		      "observer's process)\n");
 	for (size_t i = 0; i < cost->rate_count; i++) {
-		fprintf(file, "  at %s requests/s: ",
-			units_format_count(cost->rates[i], rate, sizeof(rate)));
+		fprintf(file, "  at %s requests/s: ", as_count(cost->rates[i]));
 		print_share(cost, COST_OBSERVED, cost->rates[i], "", file);
 		print_share(cost, COST_KEPT, cost->rates[i], "; every request sampled: ", file);
 		fputc('\n', file);

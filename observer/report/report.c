@@ -112,8 +112,6 @@ static const struct cli_command command = {
 static void say_gaps(const char *path, const struct recording *recording,
 		     const struct recording_summary *summary)
 {
-	char gap[32];
-
 	if (recording->cut_off)
 		log_warn("'%s': the last reading is cut off: %zu whole ones are reported", path,
 			 summary->readings);
@@ -121,8 +119,7 @@ static void say_gaps(const char *path, const struct recording *recording,
 		log_warn("'%s': lines that are no reading: %zu; left out", path, summary->damaged);
 	if (summary->sessions > 1)
 		log_warn("'%s': %u observations, added up; the %s between them are nowhere", path,
-			 summary->sessions,
-			 units_format_duration((double)summary->unobserved_ns, gap, sizeof(gap)));
+			 summary->sessions, as_setting((double)summary->unobserved_ns));
 }
 
 static int read_recording(const char *path, struct run **ret_run)

@@ -99,14 +99,11 @@ static void add_failure(const struct change *change, const struct events_reading
 
 static void add_connects(struct resource *resource, const struct change *change)
 {
-	char each[32];
-
 	resource->connects += change->now.count;
 	resource->connect_ns += change->now.time_ns;
-	units_format_duration((double)change->now.time_ns / (double)change->now.count, each,
-			      sizeof(each));
 	resource_did(resource, change->key->pid, "%llu connect() calls of %s",
-		     (unsigned long long)change->now.count, each);
+		     (unsigned long long)change->now.count,
+		     as_setting((double)change->now.time_ns / (double)change->now.count));
 }
 
 /* Add the connecting processes to the ports towards their destination. */

@@ -45,16 +45,12 @@ static void format_pair(const struct run_number *used, const struct run_number *
 
 static void print_stage(FILE *file, const struct run_stage *stage)
 {
-	char mean[32], p99[32];
+	const struct histogram *h = &stage->histogram;
+	const char *none = stage->measured ? "-" : "unknown";
+	bool timed = stage->measured && h->count;
+	const char *mean = timed ? as_time(histogram_mean(h)) : none;
+	const char *p99 = timed ? as_time((double)histogram_quantile(h, 0.99)) : none;
 
-	snprintf(mean, sizeof(mean), "%s", stage->measured ? "-" : "unknown");
-	snprintf(p99, sizeof(p99), "%s", stage->measured ? "-" : "unknown");
-
-	if (stage->measured && stage->histogram.count) {
-		units_format_time(histogram_mean(&stage->histogram), mean, sizeof(mean));
-		units_format_time((double)histogram_quantile(&stage->histogram, 0.99), p99,
-				  sizeof(p99));
-	}
 	/* "µ" takes two bytes and one column. */
 	fprintf(file, " %*s %*s ", 8 + !!strstr(mean, "µ"), mean, 8 + !!strstr(p99, "µ"), p99);
 }

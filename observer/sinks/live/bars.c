@@ -78,11 +78,9 @@ void live_draw_axis(const struct live_strip *strip, int y)
 {
 	for (int decade = 0; decade < strip->decades; decade++) {
 		double ns = STRIP_FROM_NS * pow(10, decade);
-		char text[32];
 
-		units_format_duration(ns, text, sizeof(text));
-		screen_put(y, strip->x + column_of(strip, ns), (int)sizeof(text), SCREEN_DIM,
-			   SCREEN_LEFT, text);
+		screen_put(y, strip->x + column_of(strip, ns), UNITS_TEXT, SCREEN_DIM, SCREEN_LEFT,
+			   as_setting(ns));
 	}
 }
 

@@ -279,12 +279,11 @@ static int compare_values(double a, double b, bool ascending)
 int live_column_compare(const struct live_column *column, const struct live_row *a,
 			const struct live_row *b)
 {
-	char left_text[32], right_text[32];
 	int order;
 
 	if (column->value)
 		return compare_values(column->value(a), column->value(b), column->left);
-	order = strcasecmp(column->format(a, left_text, sizeof(left_text)),
-			   column->format(b, right_text, sizeof(right_text)));
+	order = strcasecmp(column->format(a, UNITS_ROOM, UNITS_TEXT),
+			   column->format(b, UNITS_ROOM, UNITS_TEXT));
 	return (order > 0) - (order < 0);
 }

@@ -62,16 +62,12 @@ static void put_value(const struct columns *at, int y, int column, unsigned int 
 
 static void put_time(const struct columns *at, int y, int column, double ns)
 {
-	char text[32];
-
-	put_value(at, y, column, SCREEN_PLAIN, live_format_time(ns, text, sizeof(text)));
+	put_value(at, y, column, SCREEN_PLAIN, live_time(ns));
 }
 
 static void put_count(const struct columns *at, int y, int column, uint64_t count)
 {
-	char text[32];
-
-	put_value(at, y, column, SCREEN_PLAIN, units_format_count(count, text, sizeof(text)));
+	put_value(at, y, column, SCREEN_PLAIN, as_count(count));
 }
 
 /* @share: part of the residence; NAN: not known. */
@@ -207,17 +203,16 @@ static void draw_one_series(const struct live_history *history, enum live_series
 	int room = place->width - LABEL_WIDTH - 2 * (VALUE_WIDTH + 5);
 	size_t count = history->count, shown = room > 0 ? (size_t)room : 0;
 	const double *points = history->points[i];
-	char now[32], most[32];
 	double max;
 
 	shown = shown < count ? shown : count;
 	screen_put(foot, place->x + 1, LABEL_WIDTH - 1, SCREEN_PLAIN, SCREEN_LEFT, series[i].label);
-	series[i].format(count ? points[count - 1] : NAN, now, sizeof(now));
-	screen_put(foot, place->x + LABEL_WIDTH, VALUE_WIDTH, SCREEN_BOLD, SCREEN_RIGHT, now);
+	screen_put(foot, place->x + LABEL_WIDTH, VALUE_WIDTH, SCREEN_BOLD, SCREEN_RIGHT,
+		   series[i].format(count ? points[count - 1] : NAN, UNITS_ROOM, UNITS_TEXT));
 	max = screen_chart(place->y, chart, place->height, SCREEN_ACCENT, points + count - shown,
 			   shown);
-	series[i].format(max, most, sizeof(most));
-	screen_line(foot, chart + 1 + (int)shown, SCREEN_DIM, "max %s", most);
+	screen_line(foot, chart + 1 + (int)shown, SCREEN_DIM, "max %s",
+		    series[i].format(max, UNITS_ROOM, UNITS_TEXT));
 }
 
 /* Lay out the past from line @y on: charts beside each other, as high as there is room. */
@@ -269,12 +264,11 @@ static const char *no_clients(const struct live_page *page, const struct run_ser
 static void draw_client(const struct live_page *page, size_t index, int y)
 {
 	const struct snapshot_client *client = &page->clients.list[index];
-	char address[INET6_ADDRSTRLEN], count[32];
+	char address[INET6_ADDRSTRLEN];
 
 	address_format(client->family, client->address, 0, address, sizeof(address));
 	screen_put(y, 1, 42, SCREEN_PLAIN, SCREEN_LEFT, address);
-	screen_put(y, 44, VALUE_WIDTH, SCREEN_BOLD, SCREEN_RIGHT,
-		   units_format_count(client->connections, count, sizeof(count)));
+	screen_put(y, 44, VALUE_WIDTH, SCREEN_BOLD, SCREEN_RIGHT, as_count(client->connections));
 	screen_line(y, 44 + VALUE_WIDTH, SCREEN_PLAIN, "%7.1f %%",
 		    100.0 * (double)client->connections / (double)page->clients.connections);
 }
@@ -284,7 +278,6 @@ static void draw_clients(const struct live_page *page, const struct run_service 
 			 int lines)
 {
 	const char *reason = no_clients(page, service);
-	char addresses[32], connections[32];
 	size_t count = page->clients.count, shown = (size_t)lines - 1;
 
 	if (reason) {
@@ -292,8 +285,7 @@ static void draw_clients(const struct live_page *page, const struct run_service 
 		return;
 	}
 	screen_line(y, 1, SCREEN_DIM, "clients now: %s addresses, %s connections%s",
-		    units_format_count(count, addresses, sizeof(addresses)),
-		    units_format_count(page->clients.connections, connections, sizeof(connections)),
+		    as_count(count), as_count(page->clients.connections),
 		    page->clients.partial ? ", some left out" : "");
 	for (size_t i = 0; i < count && i < shown; i++)
 		draw_client(page, i, y + 1 + (int)i);
@@ -301,12 +293,9 @@ static void draw_clients(const struct live_page *page, const struct run_service 
 
 /* ---- its state ---- */
 
-static char *format_number(struct run_number number, char *buffer, size_t size)
+static const char *format_number(struct run_number number, char buffer[static UNITS_TEXT])
 {
-	if (number.known)
-		return units_format_count(number.value, buffer, size);
-	snprintf(buffer, size, "-");
-	return buffer;
+	return number.known ? units_format_count(number.value, buffer, UNITS_TEXT) : "-";
 }
 
 static int draw_open(const struct live_row *row, int y)
@@ -315,49 +304,42 @@ static int draw_open(const struct live_row *row, int y)
 		[LIVE_CALM] = SCREEN_PLAIN, [LIVE_OLD] = SCREEN_NOTICE, [LIVE_HANGS] = SCREEN_HUNG};
 	const struct run_open *open = &row->service->open;
 	uint64_t oldest_ns = row->open.oldest_ns;
-	char a[32], b[32], c[32], d[32];
 
 	screen_line(y, 1, styles[row->open.urgency],
 		    "open: read %s, unread %s, of these not accepted %s · oldest %s",
-		    format_number(open->read, a, sizeof(a)),
-		    format_number(open->unread, b, sizeof(b)),
-		    format_number(open->unaccepted, c, sizeof(c)),
-		    live_format_time(oldest_ns ? (double)oldest_ns : NAN, d, sizeof(d)));
+		    format_number(open->read, UNITS_ROOM), format_number(open->unread, UNITS_ROOM),
+		    format_number(open->unaccepted, UNITS_ROOM),
+		    live_time(oldest_ns ? (double)oldest_ns : NAN));
 	return y + 1;
 }
 
 static int draw_state(const struct run_service *service, int y)
 {
 	const struct run_accept_queue *queue = &service->accept_queue;
-	char a[32], b[32], c[32], d[32];
 
 	screen_line(y++, 1, SCREEN_PLAIN,
 		    "connections %s · accepted %s · TIME_WAIT created %s · srtt %s",
-		    format_number(service->connections, a, sizeof(a)),
-		    units_format_count(service->accepted, b, sizeof(b)),
-		    units_format_count(service->time_wait_created, c, sizeof(c)),
-		    live_format_time(service->srtt_ns.known ? (double)service->srtt_ns.value : NAN,
-				     d, sizeof(d)));
+		    format_number(service->connections, UNITS_ROOM), as_count(service->accepted),
+		    as_count(service->time_wait_created),
+		    live_time(service->srtt_ns.known ? (double)service->srtt_ns.value : NAN));
 	screen_line(y++, 1, SCREEN_PLAIN, "accept queue %s, at most %s, limit %s · retransmits %s",
-		    format_number(queue->depth, a, sizeof(a)),
-		    format_number(queue->depth_max, b, sizeof(b)),
-		    format_number(queue->limit, c, sizeof(c)),
-		    units_format_count(service->retransmits, d, sizeof(d)));
+		    format_number(queue->depth, UNITS_ROOM),
+		    format_number(queue->depth_max, UNITS_ROOM),
+		    format_number(queue->limit, UNITS_ROOM), as_count(service->retransmits));
 	return y;
 }
 
 static int draw_closes(const struct run_service *service, int y)
 {
-	char text[256] = "", count[32];
+	char text[256] = "";
 	size_t used = 0;
 
 	for (enum run_close i = 0; i < RUN_CLOSE_COUNT; i++) {
 		if (!service->closes[i])
 			continue;
-		used += (size_t)snprintf(
-			text + used, sizeof(text) - used, "%s%s %s", used ? " · " : "",
-			run_close_names[i],
-			units_format_count(service->closes[i], count, sizeof(count)));
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s",
+					 used ? " · " : "", run_close_names[i],
+					 as_count(service->closes[i]));
 	}
 	screen_line(y, 1, SCREEN_PLAIN, "%s", used ? text : "no connection has ended");
 	return y + 1;
@@ -369,34 +351,31 @@ static int draw_pushes(const struct run_service *service, int y)
 	const struct run_websocket *websocket = &service->websocket;
 	const struct run_events *events = &service->events;
 	uint64_t given_up = websocket->given_up + events->given_up;
-	char a[32], b[32], c[32], d[32];
 
 	if (!websocket->connections && !websocket->messages_in && !websocket->messages_out &&
 	    !events->responses && !events->count)
 		return y;
 	screen_line(y, 1, given_up ? SCREEN_NOTICE : SCREEN_PLAIN,
 		    "WebSocket messages in %s, out %s · server-sent events %s · given up %s",
-		    units_format_count(websocket->messages_in, a, sizeof(a)),
-		    units_format_count(websocket->messages_out, b, sizeof(b)),
-		    units_format_count(events->count, c, sizeof(c)),
-		    units_format_count(given_up, d, sizeof(d)));
+		    as_count(websocket->messages_in), as_count(websocket->messages_out),
+		    as_count(events->count), as_count(given_up));
 	return y + 1;
 }
 
 static void draw_title(const struct live_page *page, const struct live_row *row)
 {
 	const struct run_service *service = row->service;
-	char process[64], length[32], where[RUN_PLACE_NAME];
+	char process[64], where[RUN_PLACE_NAME];
 	uint32_t pid = service->process_count ? service->processes[0].pid : 0;
 	bool v6 = strchr(service->address, ':');
 
 	live_format_process(service, process, sizeof(process));
-	units_format_duration(row->seconds * 1e9, length, sizeof(length));
 	run_place_name(&service->place, where);
 	screen_line(1, 0, SCREEN_BOLD, " %s %s%s%s:%u · %s%s%s %u · %s %s", service->protocol,
 		    v6 ? "[" : "", service->address, v6 ? "]" : "", service->port, where,
 		    *where ? " · " : "", process, pid,
-		    page->view->show_total ? "since the start," : "in the last", length);
+		    page->view->show_total ? "since the start," : "in the last",
+		    as_setting(row->seconds * 1e9));
 }
 
 void live_draw_detail(struct live_page *page)

@@ -32,11 +32,9 @@ static uint64_t lost(const struct run *run)
 static void format_pace(const struct live_page *page, char *buffer, size_t size)
 {
 	struct live_player *player = page->player;
-	char every[32];
 
 	if (!player)
-		snprintf(buffer, size, "every %s",
-			 units_format_duration((double)page->interval_ns, every, sizeof(every)));
+		snprintf(buffer, size, "every %s", as_setting((double)page->interval_ns));
 	else
 		snprintf(buffer, size, "replay %zu of %zu · x%g%s", player->at + 1,
 			 player->recording->count, player->speed,
@@ -273,7 +271,6 @@ static void format_open(const struct live_view *view, const struct run *run, cha
 			size_t size)
 {
 	uint64_t count = 0, oldest_ns = 0;
-	char age[32], all[32];
 
 	for (size_t i = 0; i < run->service_count; i++) {
 		const struct live_open open = live_view_open(view, &run->services[i]);
@@ -283,16 +280,15 @@ static void format_open(const struct live_view *view, const struct run *run, cha
 	}
 	*buffer = 0;
 	if (count)
-		snprintf(buffer, size, " · open %s, oldest %s",
-			 live_format_count((double)count, all, sizeof(all)),
-			 live_format_time(oldest_ns ? (double)oldest_ns : NAN, age, sizeof(age)));
+		snprintf(buffer, size, " · open %s, oldest %s", live_count((double)count),
+			 live_time(oldest_ns ? (double)oldest_ns : NAN));
 }
 
 static void draw_period(const struct live_page *page)
 {
 	const struct live_view *view = page->view;
 	const struct run *run = live_view_period(view);
-	char length[32], open[96], where[48] = "";
+	char open[96], where[48] = "";
 
 	if (!run) {
 		screen_line(1, 0, SCREEN_DIM, "the first interval has not ended yet");
@@ -300,14 +296,14 @@ static void draw_period(const struct live_page *page)
 	}
 	if (draw_hung(view, run))
 		return;
-	units_format_duration((double)run->duration_ns, length, sizeof(length));
 	format_open(view, run, open, sizeof(open));
 	if (run->namespaces.observed)
 		snprintf(where, sizeof(where), " in %ju network namespaces",
 			 (uintmax_t)run->namespaces.observed);
 	screen_line(1, 0, SCREEN_PLAIN, " %zu of %zu services%s%s%s · %s %s%s", view->row_count,
 		    run->service_count, where, view->filter[0] ? " match " : "", view->filter,
-		    view->show_total ? "since the start," : "in the last", length, open);
+		    view->show_total ? "since the start," : "in the last",
+		    as_setting((double)run->duration_ns), open);
 }
 
 /* Return how many lines the findings get: a title and the lines left below the rows, within limits. */

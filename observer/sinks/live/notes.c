@@ -65,20 +65,18 @@ static bool fds_full(const struct run_service *service, char *text, size_t size)
 	return true;
 }
 
+static double p99_of(const struct run_service *service, enum stage stage)
+{
+	return (double)histogram_quantile(&service->stages[stage].histogram, 0.99);
+}
+
 static bool queueing(const struct run_service *service, uint64_t floor_ns, char *text, size_t size)
 {
-	char waiting[32], working[32];
-
 	if (!live_waits(service, floor_ns))
 		return false;
-	live_format_time(
-		(double)histogram_quantile(&service->stages[STAGE_SOCKET_QUEUE].histogram, 0.99),
-		waiting, sizeof(waiting));
-	live_format_time(
-		(double)histogram_quantile(&service->stages[STAGE_SERVICE].histogram, 0.99),
-		working, sizeof(working));
 	snprintf(text, size, "requests wait longer (p99 %s) than they are worked on (p99 %s)",
-		 waiting, working);
+		 live_time(p99_of(service, STAGE_SOCKET_QUEUE)),
+		 live_time(p99_of(service, STAGE_SERVICE)));
 	return true;
 }
 
@@ -86,17 +84,14 @@ static bool queueing(const struct run_service *service, uint64_t floor_ns, char 
 static bool accept_inferred(const struct run_service *service, uint64_t floor_ns, char *text,
 			    size_t size)
 {
-	const struct histogram *waits = &service->stages[STAGE_ACCEPT_QUEUE].histogram;
-	uint64_t waiting_ns = histogram_quantile(waits, 0.99);
-	char long_wait[32];
+	double waiting_ns = p99_of(service, STAGE_ACCEPT_QUEUE);
 
-	if (!run_accept_is_inferred(service->stages) || waiting_ns <= floor_ns)
+	if (!run_accept_is_inferred(service->stages) || waiting_ns <= (double)floor_ns)
 		return false;
-	live_format_time((double)waiting_ns, long_wait, sizeof(long_wait));
 	snprintf(text, size,
 		 "accept or socket queue, p99 %s: accept() is late, or the first read after it; "
 		 "--accept-source syscall distinguishes them",
-		 long_wait);
+		 live_time(waiting_ns));
 	return true;
 }
 
@@ -253,20 +248,20 @@ bool live_note_open(const struct live_view *view, const struct run_service *serv
 		    struct live_note *ret_note)
 {
 	const struct live_open open = live_view_open(view, service);
-	char port[16], process[64], silent[32], oldest[32], state[64] = "is slow to answer";
+	char port[16], process[64], state[64] = "is slow to answer";
 
 	if (open.urgency == LIVE_CALM)
 		return false;
-	live_format_time((double)open.silent_ns, silent, sizeof(silent));
 	if (open.urgency == LIVE_HANGS)
-		snprintf(state, sizeof(state), "hangs, nothing answered for %s", silent);
+		snprintf(state, sizeof(state), "hangs, nothing answered for %s",
+			 live_time((double)open.silent_ns));
 	ret_note->critical = open.urgency == LIVE_HANGS;
 	snprintf(ret_note->text, sizeof(ret_note->text),
 		 "%s %s %s: %ju read, %ju unread, oldest %s",
 		 live_format_port(service, port, sizeof(port)),
 		 live_format_process(service, process, sizeof(process)), state,
 		 (uintmax_t)service->open.read.value, (uintmax_t)service->open.unread.value,
-		 live_format_time((double)open.oldest_ns, oldest, sizeof(oldest)));
+		 live_time((double)open.oldest_ns));
 	return true;
 }
 

@@ -37,27 +37,22 @@ static void draw_route(const struct run_route *route, double seconds, int y)
 	const struct histogram *h = &route->service;
 	double p50 = h->count ? (double)histogram_quantile(h, 0.5) : NAN;
 	double p99 = h->count ? (double)histogram_quantile(h, 0.99) : NAN;
-	char text[32];
 
 	screen_put(y, 1, NAME_WIDTH - 1, SCREEN_PLAIN, SCREEN_LEFT, route->route);
-	put(y, 0, units_format_count(route->count, text, sizeof(text)));
-	put(y, 1,
-	    live_format_count(seconds > 0 ? (double)route->count / seconds : NAN, text,
-			      sizeof(text)));
+	put(y, 0, as_count(route->count));
+	put(y, 1, live_count(seconds > 0 ? (double)route->count / seconds : NAN));
 	if (!route->errors.known)
-		put(y, 2, units_format_count(route->status[4], text, sizeof(text)));
-	put(y, 3,
-	    units_format_count(route->errors.known ? route->errors.value : route->status[5], text,
-			       sizeof(text)));
-	put(y, 4, live_format_time(p50, text, sizeof(text)));
-	put(y, 5, live_format_time(p99, text, sizeof(text)));
+		put(y, 2, as_count(route->status[4]));
+	put(y, 3, as_count(route->errors.known ? route->errors.value : route->status[5]));
+	put(y, 4, live_time(p50));
+	put(y, 5, live_time(p99));
 }
 
 /* The last line has the rest: routes without a row, and requests whose route is not known. */
 static void draw_rest(const struct run_routes *routes, size_t more, int y)
 {
 	uint64_t unknown = run_counts_sum(routes->not_known, RUN_ROUTELESS_COUNT);
-	char text[32], count[32];
+	char count[32];
 
 	snprintf(count, sizeof(count), "%zu %s more", more,
 		 routes->protocol ? "commands" : "routes");
@@ -65,7 +60,7 @@ static void draw_rest(const struct run_routes *routes, size_t more, int y)
 		screen_line(y, 1, SCREEN_DIM, "%s%s%s%s", more ? count : "",
 			    more && unknown ? " · " : "",
 			    unknown ? "requests that are not known: " : "",
-			    unknown ? units_format_count(unknown, text, sizeof(text)) : "");
+			    unknown ? as_count(unknown) : "");
 }
 
 void live_draw_routes(const struct live_row *row, int y, int lines)

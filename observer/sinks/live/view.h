@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #include "sojourn/run.h"
+#include "sojourn/units.h"
+#include "sojourn/units.h"
 
 #define LIVE_HISTORY 240
 #define LIVE_FILTER  48
@@ -139,6 +141,9 @@ char *live_format_process(const struct run_service *service, char *buffer, size_
 char *live_format_count(double value, char *buffer, size_t size);
 /* "406 µs"; "-" if NAN. */
 char *live_format_time(double ns, char *buffer, size_t size);
+/* The same as an argument, like as_time(). */
+#define live_count(value) live_format_count((value), UNITS_ROOM, UNITS_TEXT)
+#define live_time(ns)	  live_format_time((ns), UNITS_ROOM, UNITS_TEXT)
 
 /* The value of a series in @row's period, NAN if it is not known. */
 double live_series_value(const struct live_row *row, enum live_series series);
