@@ -209,11 +209,6 @@ const char *page_quantile(const struct histogram *h, double quantile,
 	return h->count ? page_time((double)histogram_quantile(h, quantile), buffer) : "-";
 }
 
-const char *page_setting(uint64_t ns, char buffer[static SHORT_TEXT])
-{
-	return units_format_duration((double)ns, buffer, SHORT_TEXT);
-}
-
 const char *page_count(uint64_t count, char buffer[static SHORT_TEXT])
 {
 	return units_format_count(count, buffer, SHORT_TEXT);

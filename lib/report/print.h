@@ -87,7 +87,6 @@ const char *page_time(double ns, char buffer[static SHORT_TEXT]);
 /* "-" of an empty histogram. */
 const char *page_quantile(const struct histogram *h, double quantile,
 			  char buffer[static SHORT_TEXT]);
-const char *page_setting(uint64_t ns, char buffer[static SHORT_TEXT]);
 const char *page_count(uint64_t count, char buffer[static SHORT_TEXT]);
 /* Per second, 0 if @ns is 0; without decimals from 100 on: "40,677", "49.7". */
 const char *page_rate(uint64_t count, uint64_t ns, char buffer[static SHORT_TEXT]);

@@ -62,11 +62,10 @@ static void add_throughput(struct items *items, const struct run *run,
 			   const struct run_service *service, bool verbose)
 {
 	uint64_t ns = report_span(run, service);
-	char rate[SHORT_TEXT];
+	const char *rate = as_rate(service->exchanges, ns);
 
 	if (!service->exchanges || !ns)
 		return;
-	page_rate(service->exchanges, ns, rate);
 	if (has_own_span(service) && !verbose)
 		items_add(items, "server throughput %s/s", rate);
 	else
@@ -114,13 +113,12 @@ static void add_accept_queue(struct items *items, const struct run_accept_queue 
 static void add_open(struct items *items, const struct run_open *open)
 {
 	uint64_t count = open->read.value + open->unread.value;
-	char text[SHORT_TEXT], age[SHORT_TEXT];
 
 	if (!open->read.known || !count)
 		return;
 	if (open->oldest_ns.value)
-		items_add(items, "open %s (oldest %s)", page_count(count, text),
-			  page_time((double)open->oldest_ns.value, age));
+		items_add(items, "open %s (oldest %s)", as_count(count),
+			  as_time((double)open->oldest_ns.value));
 	else
 		items_count(items, "open", count);
 }
@@ -202,21 +200,19 @@ static void print_header(const struct page *page, const struct run_service *serv
 static void print_histogram(const struct page *page, const struct run_service *service,
 			    const struct histogram *h)
 {
-	char text[SHORT_TEXT];
-
 	if (count_columns(page, service))
-		page_right(page, COUNT_COLUMNS, "%s", page_count(h->count, text));
+		page_right(page, COUNT_COLUMNS, "%s", as_count(h->count));
 	if (!h->count) {
 		if (!count_columns(page, service))
 			page_right(page, TIME_COLUMNS, "none");
 		return;
 	}
-	page_right(page, TIME_COLUMNS, "%s", page_time(histogram_mean(h), text));
+	page_right(page, TIME_COLUMNS, "%s", as_time(histogram_mean(h)));
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
 		uint64_t value = histogram_quantile(h, columns[i].quantile);
 
 		if (!columns[i].rank || shows(page, service, &columns[i]))
-			page_right(page, TIME_COLUMNS, "%s", page_time((double)value, text));
+			page_right(page, TIME_COLUMNS, "%s", as_time((double)value));
 	}
 }
 
@@ -283,10 +279,9 @@ static void print_stage(const struct page *page, const struct run_service *servi
 {
 	const struct run_stage *stage = &service->stages[which];
 	const char *missing = report_missing(stage, which);
-	char text[SHORT_TEXT];
 
 	page_left(page, stage_columns(service), "%s",
-		  page_words(run_stage_label(service->stages, which), text));
+		  as_words(run_stage_label(service->stages, which)));
 	if (missing) {
 		page_wrap(page, stage_columns(service), "not measured: %s", missing);
 		return;
@@ -299,7 +294,6 @@ static void print_stage(const struct page *page, const struct run_service *servi
 static void print_residence(const struct page *page, const struct run_service *service)
 {
 	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
-	char text[SHORT_TEXT], name[SHORT_TEXT];
 	double mean_ns = 0;
 
 	for (unsigned int i = 0; i < STAGE_RESIDENCE_END; i++) {
@@ -311,8 +305,8 @@ static void print_residence(const struct page *page, const struct run_service *s
 		return;
 	page_left(page, stage_columns(service), "residence");
 	if (count_columns(page, service))
-		page_right(page, COUNT_COLUMNS, "%s", page_count(timed, text));
-	page_right(page, TIME_COLUMNS, "%s", page_time(mean_ns, text));
+		page_right(page, COUNT_COLUMNS, "%s", as_count(timed));
+	page_right(page, TIME_COLUMNS, "%s", as_time(mean_ns));
 	page_left(page, 3, "%s", "");
 	if (!page->verbose) {
 		page_wrap(page, 0, "their sum");
@@ -320,8 +314,8 @@ static void print_residence(const struct page *page, const struct run_service *s
 	}
 	page_wrap(page, stage_columns(service) + count_columns(page, service) + TIME_COLUMNS + 3,
 		  "the stages' sum per exchange, with %s of %s",
-		  page_time(run_stage_mean(service, STAGE_ACCEPT_QUEUE), text),
-		  page_words(run_stage_label(service->stages, STAGE_ACCEPT_QUEUE), name));
+		  as_time(run_stage_mean(service, STAGE_ACCEPT_QUEUE)),
+		  as_words(run_stage_label(service->stages, STAGE_ACCEPT_QUEUE)));
 }
 
 void report_stages(const struct page *page, const struct run_service *service)
@@ -380,7 +374,6 @@ static void add_quiet(struct items *items, const struct run_number *quiet_ns)
 static void report_connections(const struct page *page, const struct run_service *service)
 {
 	autoitems struct items items = items_begin(page, "connections", LABEL_COLUMNS);
-	char text[SHORT_TEXT], words[SHORT_TEXT];
 
 	if (!has_connections(service))
 		return;
@@ -391,13 +384,12 @@ static void report_connections(const struct page *page, const struct run_service
 		items_count(&items, "open now", service->connections.value);
 	for (unsigned int i = 0; i < RUN_CLOSE_COUNT; i++)
 		if (service->closes[i])
-			items_add(&items, "%s %s", page_words(run_close_names[i], words),
-				  page_count(service->closes[i], text));
+			items_add(&items, "%s %s", as_words(run_close_names[i]),
+				  as_count(service->closes[i]));
 	items_some(&items, "retransmits", service->retransmits);
 	if (service->srtt_ns.known && service->min_rtt_ns.known)
-		items_add(&items, "srtt %s (min %s)",
-			  page_time((double)service->srtt_ns.value, text),
-			  page_time((double)service->min_rtt_ns.value, words));
+		items_add(&items, "srtt %s (min %s)", as_time((double)service->srtt_ns.value),
+			  as_time((double)service->min_rtt_ns.value));
 	items_some(&items, "TLS", service->tls);
 	items_count(&items, "TIME_WAIT created", service->time_wait_created);
 }
@@ -405,7 +397,6 @@ static void report_connections(const struct page *page, const struct run_service
 static void report_open(const struct page *page, const struct run_service *service)
 {
 	const struct run_open *open = &service->open;
-	char text[SHORT_TEXT], bytes[SHORT_TEXT];
 	autoitems struct items items = items_begin(page, "open now", LABEL_COLUMNS);
 
 	if (!open->read.known)
@@ -416,39 +407,35 @@ static void report_open(const struct page *page, const struct run_service *servi
 	if (open->oldest_ns.value)
 		items_time(&items, "oldest", (double)open->oldest_ns.value);
 	if (open->unread_bytes.value)
-		items_add(&items, "unread bytes %s", page_bytes(open->unread_bytes.value, text));
+		items_add(&items, "unread bytes %s", as_bytes(open->unread_bytes.value));
 	if (open->closing_bytes.value)
 		items_add(&items, "closed, not yet sent %s in %s",
-			  page_bytes(open->closing_bytes.value, bytes),
-			  page_count(open->closing.value, text));
+			  as_bytes(open->closing_bytes.value), as_count(open->closing.value));
 }
 
 static void report_bytes(const struct page *page, const struct run_service *service)
 {
 	autoitems struct items items = items_begin(page, "bytes", LABEL_COLUMNS);
-	char text[SHORT_TEXT];
 
-	items_add(&items, "in %s", page_bytes(service->bytes_in, text));
-	items_add(&items, "out %s", page_bytes(service->bytes_out, text));
+	items_add(&items, "in %s", as_bytes(service->bytes_in));
+	items_add(&items, "out %s", as_bytes(service->bytes_out));
 }
 
 /* Print the line of a stage outside the breakdown, if it has values; @label precedes the numbers. */
 static void report_values(const struct page *page, const char *label, const struct histogram *h)
 {
 	autoitems struct items items = items_begin(page, label, LABEL_COLUMNS);
-	char text[SHORT_TEXT];
 
 	if (!h->count)
 		return;
 	items.column += text_columns(label) - LABEL_COLUMNS;
-	items_add(&items, "%s", page_count(h->count, text));
+	items_add(&items, "%s", as_count(h->count));
 	items_time(&items, "mean", histogram_mean(h));
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
 		uint64_t value = histogram_quantile(h, columns[i].quantile);
 
 		if (columns[i].rank < 2)
-			items_add(&items, "%s %s", columns[i].label,
-				  page_time((double)value, text));
+			items_add(&items, "%s %s", columns[i].label, as_time((double)value));
 	}
 }
 
@@ -490,12 +477,12 @@ static void report_statuses(const struct page *page, const struct run_service *s
 static void report_accept_wait(const struct page *page, const struct run_service *service)
 {
 	const struct run_stage *stage = &service->stages[STAGE_ACCEPT_QUEUE];
-	char name[SHORT_TEXT], label[2 * SHORT_TEXT];
+	char label[2 * SHORT_TEXT];
 
 	if (!stage->measured)
 		return;
 	snprintf(label, sizeof(label), "%s wait (per connection) ",
-		 page_words(run_stage_label(service->stages, STAGE_ACCEPT_QUEUE), name));
+		 as_words(run_stage_label(service->stages, STAGE_ACCEPT_QUEUE)));
 	report_values(page, label, &stage->histogram);
 }
 
@@ -523,7 +510,6 @@ static void report_split(const struct page *page, const struct run_service *serv
 	const struct run_stage *parts = service->cpu;
 	double count = (double)parts[RUN_CPU_RUNNING].histogram.count, sum = 0;
 	uint64_t all = service->stages[STAGE_SERVICE].histogram.count;
-	char text[SHORT_TEXT];
 	autoitems struct items items = items_begin(page, "service", LABEL_COLUMNS);
 
 	if (!parts->measured || !all)
@@ -540,7 +526,7 @@ static void report_split(const struct page *page, const struct run_service *serv
 	items_time(&items, "mean", sum / count);
 	for (unsigned int i = 0; i < RUN_CPU_COUNT; i++)
 		items_add(&items, "%s %s", run_cpu_names[i],
-			  page_time((double)parts[i].histogram.sum / count, text));
+			  as_time((double)parts[i].histogram.sum / count));
 	if (parts->histogram.count < all)
 		items_count(&items, "not divided", all - parts->histogram.count);
 }
@@ -558,13 +544,12 @@ static void report_followed(const struct page *page, const struct run_service *s
 	uint64_t followed = service->transmit_followed;
 	uint64_t ended = service->stages[STAGE_TRANSMIT_QUEUE].histogram.count +
 			 service->losses[RUN_LOSS_TRANSMIT_UNSEEN];
-	char text[SHORT_TEXT], all[SHORT_TEXT];
 	autoitems struct items items = items_begin(page, "transmit", LABEL_COLUMNS);
 
 	if (!service->stages[STAGE_TRANSMIT_QUEUE].measured)
 		return;
-	items_add(&items, "followed %s of %s exchanges", page_count(followed, text),
-		  page_count(service->exchanges, all));
+	items_add(&items, "followed %s of %s exchanges", as_count(followed),
+		  as_count(service->exchanges));
 	add_source(&items, "by", &service->stages[STAGE_TRANSMIT_QUEUE]);
 	if (ended < followed)
 		items_count(&items, "not yet over", followed - ended);

@@ -60,7 +60,7 @@ static void write_unknown(const struct run_service *front, const struct run_upst
 	const struct run_service *service = upstream->service;
 	uint64_t all = row->connections + row->others,
 		 silent = run_upstream_given_up(front, service);
-	char count[SHORT_TEXT], total[SHORT_TEXT], *text = upstream->unknown;
+	char *text = upstream->unknown;
 	size_t size = sizeof(upstream->unknown);
 
 	if (row->reason)
@@ -69,7 +69,7 @@ static void write_unknown(const struct run_service *front, const struct run_upst
 		snprintf(text, size, "the documents of the two hosts are not of one period");
 	else if ((double)row->others > NEGLIGIBLE * (double)all)
 		snprintf(text, size, "%s of %s connections to it are of others",
-			 page_count(row->others, count), page_count(all, total));
+			 as_count(row->others), as_count(all));
 	else if (row->serves_too.known)
 		snprintf(text, size,
 			 "the calls may be for port %ju, which its processes serve, too",
@@ -77,8 +77,8 @@ static void write_unknown(const struct run_service *front, const struct run_upst
 	else if (!all_timed(service) || !all_timed(front) || service->losses[RUN_LOSS_MULTIPLEXED])
 		snprintf(text, size, "not all exchanges of both are timed");
 	else if ((double)silent > NEGLIGIBLE * (double)(service->exchanges + silent))
-		snprintf(text, size, "%s of %s calls got no answer", page_count(silent, count),
-			 page_count(service->exchanges + silent, total));
+		snprintf(text, size, "%s of %s calls got no answer", as_count(silent),
+			 as_count(service->exchanges + silent));
 	else if (upstream->share > EXCESS)
 		snprintf(
 			text, size,
@@ -153,29 +153,25 @@ static int compare_waits(const void *a, const void *b)
 /* "php-fpm (port 9000) for 97.1 % of its service: 1.00 calls of 48.6 ms per request". */
 static void print_wait(FILE *file, const struct report_upstream *upstream)
 {
-	char share[SHORT_TEXT], call[SHORT_TEXT];
-
 	fprintf(file, "%s%s (port %u) for %s%s of its service: %.2f calls of %s per request",
 		upstream->name, upstream->on, upstream->service->port,
 		upstream->at_most ? "at most " : "",
-		page_share(100 * (upstream->share > 1 ? 1 : upstream->share), share),
-		upstream->calls, page_time(upstream->call_ns, call));
+		as_share(100 * (upstream->share > 1 ? 1 : upstream->share)), upstream->calls,
+		as_time(upstream->call_ns));
 }
 
 /* Print the rest, which no upstream holds. On the way to another host it is at least one round trip of TCP's. */
 static void print_rest(FILE *file, const struct run_service *front,
 		       const struct report_upstream *upstreams, size_t count, double own_ns)
 {
-	char own[SHORT_TEXT], least[SHORT_TEXT];
-
-	fprintf(file, ". %s are its own%s", page_time(own_ns, own),
+	fprintf(file, ". %s are its own%s", as_time(own_ns),
 		front->calls ? ", the network's, or of calls that are not observed"
 			     : " and the network's");
 	for (size_t i = 0; i < count; i++)
 		if (*upstreams[i].on && upstreams[i].service->min_rtt_ns.known)
 			fprintf(file, "; a round trip of TCP's to%s takes %s at least",
 				upstreams[i].on + strlen(" on"),
-				page_time((double)upstreams[i].service->min_rtt_ns.value, least));
+				as_time((double)upstreams[i].service->min_rtt_ns.value));
 }
 
 /* Print the wait of the slowest requests, which is not known better than to the calls within them. */
@@ -183,18 +179,17 @@ static void print_slowest(FILE *file, const struct report_upstream *upstream)
 {
 	const struct run_nested *nested = upstream->row->nested;
 	const struct run_nested_sum *slowest = &nested->slowest;
-	char count[SHORT_TEXT], from[SHORT_TEXT], least[SHORT_TEXT], most[SHORT_TEXT];
 	double part = slowest->service_ns ? 100.0 / (double)slowest->service_ns : 0;
+	const char *least = as_share(part * (double)slowest->least_ns);
+	const char *most = as_share(part * (double)slowest->most_ns);
 
 	if (nested->reason) {
 		fprintf(file, ". How long the slowest ones wait for %s is not known: %s",
 			upstream->name, nested->reason);
 		return;
 	}
-	page_share(part * (double)slowest->least_ns, least);
-	page_share(part * (double)slowest->most_ns, most);
-	fprintf(file, ". Of its slowest 1 %% (%s from %s on) ", page_count(slowest->count, count),
-		page_time((double)slowest->from_ns, from));
+	fprintf(file, ". Of its slowest 1 %% (%s from %s on) ", as_count(slowest->count),
+		as_time((double)slowest->from_ns));
 	if (!strcmp(least, most))
 		fprintf(file, "%s was the wait for %s", most, upstream->name);
 	else

@@ -164,26 +164,23 @@ static bool is_late(const struct run_service *service, enum cause cause,
 
 static bool unknown_late(const struct run_service *service, struct report_verdict *verdict)
 {
-	char late[SHORT_TEXT], pause[SHORT_TEXT];
-
 	return unknown(
 		verdict,
 		"%s writes came after a pause of %s or more, and count for no response; if "
 		"they are of responses, their time is not the network's (--quiet-time of the "
 		"observer)",
-		page_count(service->losses[RUN_LOSS_TRAILING], late),
-		page_time(report_quiet_ns(service), pause));
+		as_count(service->losses[RUN_LOSS_TRAILING]), as_time(report_quiet_ns(service)));
 }
 
 static void advise_nodelay(const struct run_service *service, char *ret_text, size_t size)
 {
-	char name[SHORT_TEXT], held[SHORT_TEXT], all[SHORT_TEXT];
+	char name[SHORT_TEXT];
 
 	report_server_name(service, name);
 	snprintf(ret_text, size,
 		 "%s held back the end of %s of %s responses until the client's ACK (Nagle); it "
 		 "has to set TCP_NODELAY",
-		 name, page_count(service->nagle_held, held), page_count(service->exchanges, all));
+		 name, as_count(service->nagle_held), as_count(service->exchanges));
 }
 
 /* The first wait of TCP until it sends again what a full accept queue has dropped. */
@@ -206,13 +203,13 @@ static bool is_crowded(const struct run_service *service, enum cause cause,
 
 static void advise_backlog(const struct run_service *service, char *ret_text, size_t size)
 {
-	char name[SHORT_TEXT], times[SHORT_TEXT];
+	char name[SHORT_TEXT];
 
 	report_server_name(service, name);
 	snprintf(ret_text, size,
 		 "the accept queue was full (overflows: %s), and what it drops TCP sends again "
 		 "later; %s needs more workers, or a larger backlog",
-		 page_count(service->accept_queue.overflows.value, times), name);
+		 as_count(service->accept_queue.overflows.value), name);
 }
 
 /* A range of times by the observer's clock. */
@@ -281,7 +278,7 @@ static bool is_pause(const struct run_joined *joined, uint64_t *ret_read_ns, uin
 static bool advise_pause(const struct run *run, const struct run_service *service, enum cause cause,
 			 char *ret_text, size_t size)
 {
-	char name[SHORT_TEXT], apart[SHORT_TEXT], wait[SHORT_TEXT];
+	char name[SHORT_TEXT];
 	uint64_t read_ns, wait_ns;
 
 	if ((cause != CAUSE_SOCKET && cause != CAUSE_ACCEPT && cause != CAUSE_ACCEPT_INFERRED) ||
@@ -291,8 +288,7 @@ static bool advise_pause(const struct run *run, const struct run_service *servic
 	snprintf(ret_text, size,
 		 "%s read the %u slowest within %s, after up to %s: it paused (garbage collection, "
 		 "a blocked loop, no CPU)",
-		 name, FEWEST_SLOW, page_time((double)read_ns, apart),
-		 page_time((double)wait_ns, wait));
+		 name, FEWEST_SLOW, as_time((double)read_ns), as_time((double)wait_ns));
 	return true;
 }
 
@@ -409,13 +405,13 @@ static const struct run_tail *tail_of(const struct run_joined *joined)
 static bool judge_tail(const struct run *run, const struct run_service *service,
 		       const struct run_tail *tail, struct report_verdict *verdict)
 {
-	char of[96], name[SHORT_TEXT], above[SHORT_TEXT];
+	char of[96];
 	struct account account = {.share = 1 - tail->per_mille / 1000.0};
 
 	account_tail(run->joined, tail, &account);
 	snprintf(of, sizeof(of), "the slow requests' time (beyond %s, %s)",
-		 report_percentile_name(tail->per_mille, name),
-		 page_time((double)tail->above_ns, above));
+		 report_percentile_name(tail->per_mille, UNITS_ROOM),
+		 as_time((double)tail->above_ns));
 	return conclude(run, &account, service, of, verdict);
 }
 
@@ -446,7 +442,7 @@ static void account_means(const struct run_service *service, const struct report
 static bool judge_means(const struct run *run, const struct run_service *service,
 			struct report_verdict *verdict)
 {
-	char of[96], mean[SHORT_TEXT], words[SHORT_TEXT];
+	char of[96];
 	struct account account = {.share = MEAN_SHARE};
 	struct report_means means;
 	const char *hidden;
@@ -460,8 +456,8 @@ static bool judge_means(const struct run *run, const struct run_service *service
 		return unknown(verdict,
 			       "most of the time is left for network, client and %s, which was not "
 			       "measured",
-			       page_words(hidden, words));
-	snprintf(of, sizeof(of), "the mean round trip (%s)", page_time(means.round_trip_ns, mean));
+			       as_words(hidden));
+	snprintf(of, sizeof(of), "the mean round trip (%s)", as_time(means.round_trip_ns));
 	return conclude(run, &account, service, of, verdict);
 }
 
@@ -538,7 +534,7 @@ bool report_service_verdict(const struct run *run, const struct run_service *ser
 {
 	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
 	uint64_t messages = service->websocket.messages_in + service->websocket.messages_out;
-	char of[96], mean[SHORT_TEXT], words[SHORT_TEXT], count[SHORT_TEXT], all[SHORT_TEXT];
+	char of[96];
 	struct account account = {.share = MEAN_SHARE};
 
 	if (is_multiplexed(service))
@@ -549,7 +545,7 @@ bool report_service_verdict(const struct run *run, const struct run_service *ser
 		if (!service->stages[i].measured && i != STAGE_ACCEPT_QUEUE &&
 		    report_has_stage(service, i))
 			return unknown(ret_verdict, "%s was not measured: %s",
-				       page_words(run_stage_label(service->stages, i), words),
+				       as_words(run_stage_label(service->stages, i)),
 				       report_missing(&service->stages[i], i));
 	/* The requests that began such connections are few. They say nothing of what the server does since. */
 	if (messages > service->exchanges)
@@ -558,10 +554,9 @@ bool report_service_verdict(const struct run *run, const struct run_service *ser
 			"it talks by WebSocket, none of whose messages says which one it answers");
 	if (timed * 2 < service->exchanges)
 		return unknown(ret_verdict, "only %s of %s exchanges could be timed",
-			       page_count(timed, count), page_count(service->exchanges, all));
+			       as_count(timed), as_count(service->exchanges));
 	account_residence(service, &account);
-	snprintf(of, sizeof(of), "the mean time at the server (%s)",
-		 page_time(account.total_ns, mean));
+	snprintf(of, sizeof(of), "the mean time at the server (%s)", as_time(account.total_ns));
 	return conclude(run, &account, service, of, ret_verdict);
 }
 
