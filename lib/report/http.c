@@ -165,12 +165,11 @@ void report_grpc_calls(const struct page *page, const struct run_grpc *grpc)
 
 static void report_websocket(const struct page *page, const struct run_websocket *websocket)
 {
-	struct items items;
+	autoitems struct items items = items_begin(page, "WebSocket", LABEL_COLUMNS);
 
 	if (!websocket->connections && !websocket->messages_in && !websocket->messages_out &&
 	    !websocket->older)
 		return;
-	items = items_begin(page, "WebSocket", LABEL_COLUMNS);
 	items_add(&items, "%s connections", as_count(websocket->connections));
 	items_add(&items, "messages in %s (%s)", as_count(websocket->messages_in),
 		  as_bytes(websocket->bytes_in));
@@ -180,8 +179,7 @@ static void report_websocket(const struct page *page, const struct run_websocket
 		items_add(&items, "control frames in %s", as_count(websocket->control_in));
 		items_add(&items, "out %s", as_count(websocket->control_out));
 	}
-	if (websocket->given_up)
-		items_add(&items, "connections given up %s", as_count(websocket->given_up));
+	items_some(&items, "connections given up", websocket->given_up);
 	if (websocket->older)
 		items_add(&items, "%s of %s older connections picked up",
 			  as_count(websocket->picked_up), as_count(websocket->older));
@@ -190,22 +188,18 @@ static void report_websocket(const struct page *page, const struct run_websocket
 			  "messages of the others not known: their frames were not seen in both "
 			  "directions");
 	items_add(&items, "service of messages not known: none says which one it answers");
-	items_end(&items);
 }
 
 static void report_events(const struct page *page, const struct run_events *events)
 {
-	struct items items;
+	autoitems struct items items = items_begin(page, "events", LABEL_COLUMNS);
 
 	if (!events->responses && !events->count)
 		return;
-	items = items_begin(page, "events", LABEL_COLUMNS);
 	items_add(&items, "%s sent", as_count(events->count));
 	items_add(&items, "%s", as_bytes(events->bytes));
 	items_add(&items, "%s responses begun", as_count(events->responses));
-	if (events->given_up)
-		items_add(&items, "given up %s", as_count(events->given_up));
-	items_end(&items);
+	items_some(&items, "given up", events->given_up);
 }
 
 void report_pushes(const struct page *page, const struct run_service *service)

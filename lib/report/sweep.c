@@ -185,14 +185,13 @@ static void print_targets(const struct page *page, const struct run_sweep_step *
 {
 	for (size_t i = 0; i < step->target_count; i++) {
 		const struct run_sweep_target *target = &step->targets[i];
-		struct items items = items_begin(page, "", LABEL);
+		autoitems struct items items = items_begin(page, "", LABEL);
 
 		items_add(&items, "%s", target->name ? target->name : "(no name)");
 		items_add(&items, "%s/s", rate_of(target, step->duration_ns, UNITS_ROOM));
 		items_add(&items, "p50 %s", as_quantile(&target->latency, 0.5));
 		items_add(&items, "p99 %s", as_quantile(&target->latency, 0.99));
 		items_count(&items, "errors", target->errors);
-		items_end(&items);
 	}
 }
 
