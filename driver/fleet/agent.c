@@ -49,6 +49,7 @@ struct agent {
 	uint64_t patience_ns;	      /* a longer silence means that the coordinator is gone */
 	bool leaving;		      /* its coordinator is gone, and the load ends */
 	bool kept;		      /* the result is stored, also without a coordinator */
+	atomic_bool resumed;	      /* its coordinator is another one, which starts nothing */
 	_Atomic uint64_t start_at_ns; /* by this host's wall clock */
 	int start_fd;		      /* readable once start_at_ns is set */
 	int stop_fd;		      /* readable once the run is to end */
@@ -181,6 +182,8 @@ static void take_line(struct agent *agent, const char *line)
 		take_deal(agent, message);
 	else if (!strcmp(type, "stop"))
 		raise_fd(agent->stop_fd);
+	else if (!strcmp(type, "resumed"))
+		atomic_store(&agent->resumed, true);
 }
 
 static bool can_take_more(int fd)
@@ -296,6 +299,14 @@ static void send_ready(struct agent *agent)
 				      (json_int_t)agent->ceilings->rate));
 }
 
+/* The first coordinator's start came before, if it came. */
+static bool is_in_vain(struct agent *agent)
+{
+	struct pollfd event = {.fd = agent->start_fd, .events = POLLIN};
+
+	return atomic_load(&agent->resumed) && poll(&event, 1, 0) <= 0;
+}
+
 /* Wait for the start in short steps; the patience runs the caller's loop between them. */
 static int await_start(void *user, struct patience patience, struct start_spec *start)
 {
@@ -306,7 +317,7 @@ static int await_start(void *user, struct patience patience, struct start_spec *
 	atomic_store(&agent->settled, !agent->inbox.sweep); /* the next step changes the load */
 	send_ready(agent);
 	while (poll(&event, 1, AWAIT_STEP_MS) <= 0)
-		if (patience.is_over(patience.user))
+		if (patience.is_over(patience.user) || is_in_vain(agent))
 			return -ECANCELED;
 	(void)eventfd_read(agent->start_fd, &unused); /* a second start may follow */
 	start->at_ns = atomic_load(&agent->start_at_ns);

@@ -108,6 +108,8 @@ static void take_line(struct keep *keep, const char *line)
 		/* As for the coordinator, earlier counts are no result. */
 		channel_document_clear(&keep->last);
 		set_reason(keep, json_string_value(json_object_get(message, "reason")));
+		if (!strcmp(type, "error"))
+			store(keep); /* the agent stays until its coordinator has read it */
 	} else if (!strcmp(type, "ready"))
 		keep->planned = true;
 	else if (!strcmp(type, "silent"))

@@ -368,7 +368,7 @@ static void take_resume(struct standby *standby, const json_t *message)
 	standby->silent = 0;
 	standby->keep.stopped |= stop && !standby->keep.storing;
 	relay_mute(&standby->relay);
-	relay_inject(&standby->relay, stop ? "{\"type\":\"stop\"}\n" : "{\"type\":\"beat\"}\n");
+	relay_inject(&standby->relay, stop ? "{\"type\":\"stop\"}\n" : "{\"type\":\"resumed\"}\n");
 	answer(standby, standby->run, "running");
 }
 
