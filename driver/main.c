@@ -387,6 +387,18 @@ static int resume_fleet(struct resume *resume, const struct options *options)
 	return status;
 }
 
+static int resume_with_observers(struct resume *resume, const struct fleet_options *fleet,
+				 struct options *options)
+{
+	struct lookouts_settings lookouts;
+	autofree char *error = NULL;
+	int err = lookouts_settle(&options->run.observers, fleet, &lookouts, &error);
+	int status = err ? fail(err, error, EXIT_DEGRADED) : resume_fleet(resume, options);
+
+	lookouts_clear(&lookouts);
+	return status;
+}
+
 /* The members measure the rest of the steps. */
 static int go_on_sweeping(struct resume *resume, const struct fleet_options *given,
 			  struct options *options, const struct scenario *scenario)
@@ -429,7 +441,7 @@ static int find_and_resume(const struct fleet_options *fleet)
 	if (err)
 		return fail(err, error, EXIT_DEGRADED);
 	status = resume_is_sweep(resume) ? go_on_sweeping(resume, fleet, &options, scenario)
-					 : resume_fleet(resume, &options);
+					 : resume_with_observers(resume, fleet, &options);
 	scenario_free(scenario);
 	options_clear(&options);
 	return status;

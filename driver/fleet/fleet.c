@@ -22,7 +22,6 @@
 #include "run/start.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
-#include "sojourn/join.h"
 #include "sojourn/refuse.h"
 #include "sojourn/text.h"
 #include "sojourn/units.h"
@@ -403,9 +402,7 @@ static int take_result(struct fleet *fleet, char **command, struct run **ret_run
 	if (err)
 		observers_drop(fleet->observers);
 	if (!err && fleet->observers)
-		err = observers_merge(fleet->observers, run) ?: join_run(run, fleet->run->slowest);
-	if (!err && fleet->observers && !fleet->run->keep_samples)
-		join_drop_samples(run);
+		err = fleet_result_observe(fleet->observers, fleet->run, run);
 	if (!err)
 		*ret_run = TAKE_PTR(run);
 	return err;
@@ -424,6 +421,9 @@ static void record(struct fleet *fleet, char **command)
 	const struct store_owner waiting = {.user = fleet, .waits = attend};
 	bool due = fleet->kept->on && !(fleet->kept->sweep && fleet->kept->begun);
 	json_t *members = due ? json_array() : NULL;
+	json_t *observers = due && kept_by_members(fleet->kept)
+				    ? observers_record(fleet->observers, fleet->kept->run)
+				    : NULL;
 
 	for (uint32_t i = 0; members && i < fleet->count; i++) {
 		const struct member *member = &fleet->members[i];
@@ -435,7 +435,7 @@ static void record(struct fleet *fleet, char **command)
 				  "round_ns", (json_int_t)member->round_ns));
 	}
 	if (due)
-		kept_record(fleet->kept, command, members, &waiting);
+		kept_record(fleet->kept, command, members, observers, &waiting);
 }
 
 /*

@@ -2,6 +2,7 @@
 /* Stores the result of an agent at the NATS server; see keep.h. */
 #include "keep.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +14,14 @@
 #define AGAIN_STEPS 4U	/* for an acknowledgement */
 #define TRIES_MAX   60U /* two minutes */
 
-void keep_begin(struct keep *keep, struct nats *nats, const char *run, const char *agent)
+void keep_begin(struct keep *keep, struct nats *nats, const char *run, const char *agent,
+		const char *kind)
 {
 	keep_clear(keep);
 	keep->on = true;
 	keep->nats = nats;
 	snprintf(keep->subject, sizeof(keep->subject), "sojourn.kept.%s.%s", run, agent);
-	snprintf(keep->reply, sizeof(keep->reply), "sojourn.to.%s." KEEP_ANSWER, agent);
+	snprintf(keep->reply, sizeof(keep->reply), "sojourn.to.%s.%s", agent, kind);
 }
 
 /* ---- sending ---- */
@@ -125,6 +127,18 @@ void keep_take(struct keep *keep, const char *bytes, size_t length)
 	for (char *line; (line = channel_lines_take(&keep->lines)); free(line))
 		if (!keep->storing)
 			take_line(keep, line);
+}
+
+int keep_put(struct keep *keep, const char *text, size_t length)
+{
+	keep->last.text = malloc(length);
+	if (!keep->last.text)
+		return -ENOMEM;
+	memcpy(keep->last.text, text, length);
+	keep->last.length = length;
+	keep->final = true;
+	store(keep);
+	return 0;
 }
 
 void keep_finish(struct keep *keep, const char *reason)

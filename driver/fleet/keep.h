@@ -17,7 +17,7 @@
 #include "nats/nats.h"
 #include "relay.h"
 
-/* Acknowledgements come to sojourn.to.AGENT.kept-NUMBER. */
+/* Acknowledgements come to sojourn.to.AGENT.kept-NUMBER, or kept-RUN-NUMBER if there are several runs. */
 #define KEEP_ANSWER "kept-"
 
 /* A zeroed one is valid: nothing is kept. */
@@ -43,14 +43,17 @@ struct keep {
 	char *failed; /* why it could not be stored */
 };
 
-/* Begin a run. The agent is known by its subject from now on. */
-void keep_begin(struct keep *keep, struct nats *nats, const char *run, const char *agent);
+/* Begin a run. The agent is known by its subject from now on. @kind: what the answers' numbers come after. */
+void keep_begin(struct keep *keep, struct nats *nats, const char *run, const char *agent,
+		const char *kind);
 /* Use another connection; NULL: there is none for now. */
 void keep_attach(struct keep *keep, struct nats *nats);
 /* Announce the agent. The answer has the number 0: it may store what it is to store. */
 void keep_announce(struct keep *keep, const char *name);
 /* Look at what the agent sends to its coordinator. */
 void keep_take(struct keep *keep, const char *bytes, size_t length);
+/* Store this text, which is copied, as the result. -ENOMEM. */
+int keep_put(struct keep *keep, const char *text, size_t length);
 /* The agent has ended, and sends nothing more. */
 void keep_finish(struct keep *keep, const char *reason);
 /* The coordinator has no use for more than is being stored. */

@@ -87,13 +87,13 @@ static int put(const struct kept *kept, const char *name, const char *text,
 	return err ? err : store_put(store, name, sealed, ret_error);
 }
 
-void kept_record(struct kept *kept, char **command, json_t *members,
+void kept_record(struct kept *kept, char **command, json_t *members, json_t *observers,
 		 const struct store_owner *waiting)
 {
 	autojson json_t *record =
-		json_pack("{s:s, s:o, s:o, s:b, s:I}", "version", SOJOURN_VERSION, "command",
-			  list_words(command), "members", members, "sweep", kept->sweep,
-			  "lost_after_ns", (json_int_t)kept->options->lost_after_ns);
+		json_pack("{s:s, s:o, s:o, s:o*, s:b, s:I}", "version", SOJOURN_VERSION, "command",
+			  list_words(command), "members", members, "observers", observers, "sweep",
+			  kept->sweep, "lost_after_ns", (json_int_t)kept->options->lost_after_ns);
 	autofree char *text = record ? json_dumps(record, JSON_COMPACT) : NULL;
 	autofree char *error = NULL;
 	int err = put(kept, KEPT_RECORD, text, waiting, &error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The record of a run, which its coordinator stores so that another one can take it up: the command
- * line and the members. Agents store their results (keep.h); of a sweep the coordinator stores each
+ * line, the members and the observers. Agents store their results (keep.h); of a sweep the coordinator stores each
  * complete step. resume.c is the other coordinator.
  */
 #ifndef DRIVER_FLEET_KEPT_H
@@ -44,10 +44,10 @@ int kept_open(struct kept *kept, const struct fleet_options *options, bool sweep
 void kept_tell(const struct kept *kept);
 
 /*
- * Store the record before the start. Takes @members. If it fails nothing is kept, which is logged.
+ * Store the record before the start. Takes @members and @observers, of which NULL is none. If it fails nothing is kept, which is logged.
  * @waiting is called meanwhile: the members, too, want to hear from their coordinator.
  */
-void kept_record(struct kept *kept, char **command, json_t *members,
+void kept_record(struct kept *kept, char **command, json_t *members, json_t *observers,
 		 const struct store_owner *waiting);
 
 /* Return whether the agents store their results. */

@@ -12,6 +12,9 @@
  *
  * Orders: begin, end, part (of the document), drop, keep, leave. Answers: unseen, looking, sees,
  * blind, gone; working, begun, ended, failed, part. Phases of a run are numbered.
+ *
+ * A run whose results are kept says so with "begin". If it is silent, its document is stored as those of its
+ * members are (keep.h), for the coordinator that takes it up.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -19,6 +22,7 @@
 #include <string.h>
 
 #include "channel.h"
+#include "keep.h"
 #include "run/observer.h"
 #include "sight.h"
 #include "sojourn/cleanup.h"
@@ -70,6 +74,9 @@ struct watch {
 	char *text; /* the document */
 	size_t length;
 	char reason[REASON_MAX];
+	char kept[SECRET_LENGTH + 1]; /* the run that stores results; empty: it does not */
+	struct keep keep;
+	bool stored;
 };
 
 struct lookout {
@@ -290,6 +297,7 @@ static void forget(struct watch *watch)
 		if (lookout->watches[i] == watch)
 			lookout->watches[i] = lookout->watches[--lookout->count];
 	observer_free(watch->observer);
+	keep_clear(&watch->keep);
 	free(watch->text);
 	free(watch);
 	waiting_leave(&lookout->waiting);
@@ -362,8 +370,15 @@ static void take_begin(struct watch *watch, json_int_t number)
 	answer_phase(watch);
 }
 
+/* Another coordinator may end a phase that the first one could not begin. */
 static void take_end(struct watch *watch, json_int_t number)
 {
+	if (number > watch->number) {
+		waiting_answer(&watch->lookout->waiting, watch->run,
+			       json_pack("{s:s, s:I, s:s}", "type", "failed", "number", number,
+					 "reason", "its phase had not begun"));
+		return;
+	}
 	if (!watch->busy && number == watch->number && watch->phase == PHASE_BEGUN)
 		start_work(watch, WORK_END);
 	answer_phase(watch);
@@ -387,12 +402,19 @@ static void send_part(const struct watch *watch, json_int_t number, json_int_t a
 		      watch->text + at, left < most ? left : most);
 }
 
+static void note_kept(struct watch *watch, const char *kept)
+{
+	if (kept && relay_is_key(kept))
+		snprintf(watch->kept, sizeof(watch->kept), "%s", kept);
+}
+
 static void take_order(struct watch *watch, const json_t *message)
 {
 	const char *type = channel_type(message);
 	json_int_t number = json_integer_value(json_object_get(message, "number"));
 
 	watch->silent = 0;
+	note_kept(watch, json_string_value(json_object_get(message, "kept")));
 	if (!strcmp(type, "begin"))
 		take_begin(watch, number);
 	else if (!strcmp(type, "end"))
@@ -405,6 +427,20 @@ static void take_order(struct watch *watch, const json_t *message)
 		forget(watch);
 }
 
+/* The server answers for a piece of a document: @answered is RUN-NUMBER. */
+static void take_stored(struct lookout *lookout, const char *answered, const char *payload,
+			size_t length)
+{
+	autojson json_t *answer = json_loadb(payload, length, JSON_REJECT_DUPLICATES, NULL);
+	char run[SECRET_LENGTH + 1] = "";
+	struct watch *watch;
+
+	strncat(run, answered, SECRET_LENGTH);
+	watch = find_watch(lookout, run);
+	if (watch && answered[strlen(run)] == '-')
+		keep_answer(&watch->keep, strtoul(answered + strlen(run) + 1, NULL, 10), answer);
+}
+
 static void on_message(void *user, const char *subject, const char *payload, size_t length)
 {
 	struct lookout *lookout = user;
@@ -413,6 +449,10 @@ static void on_message(void *user, const char *subject, const char *payload, siz
 	autojson json_t *message = relay_parse(payload, length, &body, &body_length);
 	struct watch *watch = run && relay_is_key(run + 1) ? find_watch(lookout, run + 1) : NULL;
 
+	if (run && !strncmp(run + 1, KEEP_ANSWER, strlen(KEEP_ANSWER))) {
+		take_stored(lookout, run + 1 + strlen(KEEP_ANSWER), payload, length);
+		return;
+	}
 	if (!message || !channel_type(message))
 		return;
 	if (!strcmp(channel_type(message), "look"))
@@ -423,6 +463,54 @@ static void on_message(void *user, const char *subject, const char *payload, siz
 		answer_reason(lookout, run + 1, "gone", "its agent does not know the run");
 }
 
+/* ---- a run that is silent ---- */
+
+static void store_document(struct watch *watch)
+{
+	const struct waiting *waiting = &watch->lookout->waiting;
+	char kind[RELAY_SUBJECT];
+
+	snprintf(kind, sizeof(kind), KEEP_ANSWER "%s-", watch->run);
+	keep_begin(&watch->keep, waiting->nats, watch->kept, waiting->agent, kind);
+	if (keep_put(&watch->keep, watch->text, watch->length))
+		forget(watch);
+}
+
+/* Step by step: end its phase, store the document, forget it. It may be heard of again meanwhile. */
+static void give_up(struct watch *watch)
+{
+	if (watch->busy || watch->keep.on)
+		return;
+	if (!*watch->kept || watch->stored ||
+	    (watch->phase != PHASE_BEGUN && watch->phase != PHASE_ENDED))
+		forget(watch);
+	else if (watch->phase == PHASE_BEGUN)
+		start_work(watch, WORK_END);
+	else
+		store_document(watch);
+}
+
+static void settle_stored(struct watch *watch)
+{
+	keep_step(&watch->keep);
+	if (!keep_is_over(&watch->keep))
+		return;
+	if (watch->keep.failed)
+		log_error("run %.8s of %s: its document could not be stored: %s", watch->run,
+			  watch->asker, watch->keep.failed);
+	else
+		log_note("run %.8s of %s: the observer's document is stored", watch->run,
+			 watch->asker);
+	keep_clear(&watch->keep);
+	watch->stored = true;
+}
+
+static void attach(struct lookout *lookout, struct nats *nats)
+{
+	for (size_t i = 0; i < lookout->count; i++)
+		keep_attach(&lookout->watches[i]->keep, nats);
+}
+
 /* ---- events ---- */
 
 /* Phases go on without the connection, which may be there again when they end. */
@@ -430,6 +518,7 @@ static void on_lost(void *user, bool final)
 {
 	struct lookout *lookout = user;
 
+	attach(lookout, NULL);
 	for (size_t i = lookout->count; i && final; i--)
 		forget(lookout->watches[i - 1]);
 }
@@ -439,6 +528,7 @@ static void on_open(void *user)
 	const struct waiting *waiting = &((const struct lookout *)user)->waiting;
 	char subject[RELAY_SUBJECT];
 
+	attach(user, waiting->nats);
 	snprintf(subject, sizeof(subject), LOOKOUT_FROM_ALL ".%s", waiting->agent);
 	relay_send(waiting->nats, subject,
 		   json_pack("{s:s, s:s}", "type", "here", "name", waiting->name));
@@ -453,11 +543,14 @@ static bool on_step(void *user)
 	for (size_t i = lookout->count; i; i--) {
 		struct watch *watch = lookout->watches[i - 1];
 
+		if (watch->keep.on)
+			settle_stored(watch);
 		if (watch->leaving || watch->silent++ < SILENT_STEPS)
 			continue;
-		log_warn("run %.8s of %s: nothing was heard of it for 60 s", watch->run,
-			 watch->asker);
-		forget(watch);
+		if (watch->silent == SILENT_STEPS + 1)
+			log_warn("run %.8s of %s: nothing was heard of it for 60 s", watch->run,
+				 watch->asker);
+		give_up(watch);
 	}
 	return !lookout->waiting.over;
 }

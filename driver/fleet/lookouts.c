@@ -276,7 +276,7 @@ static int lookouts_find(const void *settings, const struct drive_rows *rows,
 	if (!err)
 		err = sight_describe(rows, &group->targets, ret_error);
 	if (!err)
-		err = lookouts_link_open(group);
+		err = secret_make(group->run) ?: lookouts_link_open(group);
 	if (err)
 		return err;
 	pthread_mutex_lock(&group->lock);
@@ -360,6 +360,7 @@ static size_t lookouts_end(struct observer_group *group)
 	pthread_mutex_lock(&group->lock);
 	mark_all(group, MARK_BEGUN, MARK_ENDING);
 	uv_async_send(&group->wake);
+	group->borrowed = false;
 	if (wait_while(group, is_asking))
 		for (size_t i = 0; i < group->heard_count; i++)
 			if (lookouts_order(group->heard[i]->mark))
@@ -404,6 +405,110 @@ static int lookouts_take(struct observer_group *group, size_t index, const char 
 	return err ? err : read_document(heard, ret_run, ret_error);
 }
 
+/* ---- the record, for another coordinator ---- */
+
+static json_t *describe_heard(const struct observer_group *group)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < group->heard_count; i++) {
+		const struct lookout_heard *heard = group->heard[i];
+
+		if (heard->sees != SEES_NONE)
+			(void)json_array_append_new(
+				list,
+				json_pack("{s:s, s:s, s:i, s:I, s:s}", "agent", heard->agent,
+					  "name", heard->name, "sees", (int)heard->sees, "targets",
+					  (json_int_t)heard->targets, "reason", heard->reason));
+	}
+	return list;
+}
+
+/* Its next phase is the measured one. */
+static json_t *lookouts_record(struct observer_group *group, const char *kept)
+{
+	json_t *record;
+
+	pthread_mutex_lock(&group->lock);
+	if (!group->settings->own)
+		snprintf(group->kept, sizeof(group->kept), "%s", kept);
+	record = json_pack("{s:s, s:I, s:O, s:o}", "run", group->run, "number", group->number + 1,
+			   "targets", group->targets.list, "agents", describe_heard(group));
+	pthread_mutex_unlock(&group->lock);
+	return record;
+}
+
+static int adopt_agent(struct observer_group *group, const json_t *entry)
+{
+	const char *agent = json_string_value(json_object_get(entry, "agent"));
+	const char *name = json_string_value(json_object_get(entry, "name"));
+	const char *reason = json_string_value(json_object_get(entry, "reason"));
+	json_int_t sees = json_integer_value(json_object_get(entry, "sees"));
+	struct lookout_heard *heard;
+
+	if (!agent || !relay_is_key(agent) || !reason || sees < 0 || sees >= SEES_NONE)
+		return -EBADMSG;
+	heard = lookouts_hear(group, agent, name);
+	if (!heard)
+		return -EBADMSG;
+	heard->sees = (enum sees)sees;
+	heard->targets = (uint64_t)json_integer_value(json_object_get(entry, "targets"));
+	heard->mark = sees == SEES_SOME ? MARK_BEGUN : MARK_NONE;
+	snprintf(heard->reason, sizeof(heard->reason), "%s", reason);
+	return 0;
+}
+
+static int adopt_record(struct observer_group *group, const json_t *record)
+{
+	const char *run = json_string_value(json_object_get(record, "run"));
+	json_t *targets = json_object_get(record, "targets");
+	const json_t *agents = json_object_get(record, "agents");
+	int err = sight_again(targets, &group->targets);
+
+	if (err || !run || !relay_is_key(run))
+		return -EBADMSG;
+	snprintf(group->run, sizeof(group->run), "%s", run);
+	group->number = json_integer_value(json_object_get(record, "number"));
+	group->calling = false;
+	group->marked = group->borrowed = true;
+	for (size_t i = 0; i < json_array_size(agents) && !err; i++)
+		err = adopt_agent(group, json_array_get(agents, i));
+	return err;
+}
+
+int lookouts_adopt(const struct lookouts_settings *settings, const json_t *record,
+		   struct patience patience, struct observer_group **ret_group)
+{
+	CLEANUP(cleanup_lookouts_free) struct observer_group *group = NULL;
+	int err = make_group(settings, patience, &group);
+
+	if (!err)
+		err = adopt_record(group, record) ?: lookouts_link_open(group);
+	if (!err)
+		*ret_group = TAKE_PTR(group);
+	return err;
+}
+
+int lookouts_give(struct observer_group *group, const char *agent, const char *text, size_t length)
+{
+	struct lookout_heard *heard;
+	int err = 0;
+
+	pthread_mutex_lock(&group->lock);
+	heard = lookouts_hear(group, agent, NULL);
+	if (heard && heard->mark != MARK_FETCHED) {
+		free(heard->text);
+		heard->text = malloc(length);
+		err = heard->text ? 0 : -ENOMEM;
+		if (!err)
+			memcpy(heard->text, text, length);
+		heard->length = err ? 0 : length;
+		heard->mark = err ? MARK_FAILED : MARK_FETCHED;
+	}
+	pthread_mutex_unlock(&group->lock);
+	return err;
+}
+
 /* ---- settings ---- */
 
 /* Borrow the fleet's. */
@@ -438,6 +543,7 @@ int lookouts_settle(struct observer_access *access, const struct fleet_options *
 						       .take = lookouts_take,
 						       .missing = lookouts_missing,
 						       .drop = lookouts_drop,
+						       .record = lookouts_record,
 						       .free = lookouts_free,
 					       }};
 	if (!access->fleet)

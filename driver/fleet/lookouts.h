@@ -27,4 +27,14 @@ int lookouts_settle(struct observer_access *access, const struct fleet_options *
 		    struct lookouts_settings *settings, char **ret_error);
 void lookouts_clear(struct lookouts_settings *settings);
 
+/*
+ * The group of a coordinator that is gone, by its record (observer.h): its phase is under way. The
+ * agents are not released before that has been ended, as the coordinator may still be there. -EBADMSG: the
+ * record is not valid; other -errno.
+ */
+int lookouts_adopt(const struct lookouts_settings *settings, const json_t *record,
+		   struct patience patience, struct observer_group **ret_group);
+/* The document that an agent has stored, unless it has sent one. It is copied. -ENOMEM. */
+int lookouts_give(struct observer_group *group, const char *agent, const char *text, size_t length);
+
 #endif

@@ -55,6 +55,8 @@ struct observer_group {
 	struct patience patience;
 	struct sight_targets targets;
 	char run[SECRET_LENGTH + 1];
+	char kept[SECRET_LENGTH + 1]; /* see observer.h; empty: results are not kept */
+	bool borrowed;		      /* another coordinator's: it may still be there */
 	pthread_t thread;
 	bool threaded;
 	uv_loop_t loop;
@@ -79,6 +81,9 @@ struct observer_group {
 const char *lookouts_order(enum mark mark);
 /* Return a bit for each target. */
 uint64_t lookouts_targets(const struct observer_group *group);
+/* Return the agent, which is added if it is new and has a name. NULL: it is not there. */
+struct lookout_heard *lookouts_hear(struct observer_group *group, const char *agent,
+				    const char *name);
 /* Give up the phase of one. */
 void lookouts_fail(struct lookout_heard *heard, const char *reason);
 

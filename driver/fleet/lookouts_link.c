@@ -43,8 +43,8 @@ static void order(const struct observer_group *group, const struct lookout_heard
 
 	relay_address(heard->agent, group->run, subject);
 	publish(group, subject,
-		json_pack("{s:s, s:I, s:I}", "type", type, "number", group->number, "at",
-			  (json_int_t)heard->have));
+		json_pack("{s:s, s:I, s:I, s:s*}", "type", type, "number", group->number, "at",
+			  (json_int_t)heard->have, "kept", *group->kept ? group->kept : NULL));
 }
 
 static void call(const struct observer_group *group, const char *subject)
@@ -98,7 +98,8 @@ static struct lookout_heard *find_heard(const struct observer_group *group, cons
 	return NULL;
 }
 
-static struct lookout_heard *hear(struct observer_group *group, const char *agent, const char *name)
+struct lookout_heard *lookouts_hear(struct observer_group *group, const char *agent,
+				    const char *name)
 {
 	struct lookout_heard *heard = find_heard(group, agent), **added;
 
@@ -136,7 +137,7 @@ static void take_sight(struct observer_group *group, const char *agent, const js
 					    [SEES_NONE] = "unseen"};
 	const char *reason = json_string_value(json_object_get(message, "reason"));
 	struct lookout_heard *heard =
-		hear(group, agent, json_string_value(json_object_get(message, "name")));
+		lookouts_hear(group, agent, json_string_value(json_object_get(message, "name")));
 
 	for (size_t i = 0; heard && !is_settled(heard) && i < ARRAY_SIZE(types); i++) {
 		if (strcmp(channel_type(message), types[i]) != 0)
@@ -382,7 +383,7 @@ static void on_wake(uv_async_t *wake)
 	for (size_t i = 0; i < group->heard_count; i++) {
 		struct lookout_heard *heard = group->heard[i];
 
-		if (group->leaving && heard->sees != SEES_NONE)
+		if (group->leaving && !group->borrowed && heard->sees != SEES_NONE)
 			order(group, heard, "leave");
 		if (group->leaving)
 			continue;
@@ -410,10 +411,8 @@ static void *run_loop(void *user)
 
 int lookouts_link_open(struct observer_group *group)
 {
-	int err = secret_make(group->run);
+	int err = uv_timer_init(&group->loop, &group->timer);
 
-	if (!err)
-		err = uv_timer_init(&group->loop, &group->timer);
 	if (!err)
 		err = uv_async_init(&group->loop, &group->wake, on_wake);
 	group->timer.data = group;

@@ -11,8 +11,9 @@
 
 #include "load/share.h"
 #include "run/result.h"
-#include "sojourn/refuse.h"
 #include "sojourn/finding.h"
+#include "sojourn/join.h"
+#include "sojourn/refuse.h"
 
 static int copy(char **field, const char *text)
 {
@@ -174,4 +175,14 @@ int fleet_result(struct fleet_sum *sum, struct member *members, uint32_t count,
 		return -ENOMEM;
 	*ret_run = TAKE_PTR(run);
 	return 0;
+}
+
+int fleet_result_observe(struct observers *observers, const struct run_settings *settings,
+			 struct run *run)
+{
+	int err = observers_merge(observers, run) ?: join_run(run, settings->slowest);
+
+	if (!err && !settings->keep_samples)
+		join_drop_samples(run);
+	return err;
 }

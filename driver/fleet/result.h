@@ -5,6 +5,8 @@
 
 #include "load/load_settings.h"
 #include "member.h"
+#include "run/observers.h"
+#include "run/run_settings.h"
 #include "sojourn/run.h"
 
 /* The requested run, and how it ended. */
@@ -41,5 +43,8 @@ void fleet_sum_clear(struct fleet_sum *sum);
  */
 int fleet_result(struct fleet_sum *sum, struct member *members, uint32_t count,
 		 const struct fleet_outcome *outcome, struct run **ret_run, char **ret_error);
+/* End the phase of the observers, and add their part to @run. As observers_merge(). */
+int fleet_result_observe(struct observers *observers, const struct run_settings *settings,
+			 struct run *run);
 
 #endif

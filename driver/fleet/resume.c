@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "kept.h"
+#include "lookouts.h"
 #include "member.h"
 #include "relay.h"
 #include "result.h"
@@ -40,7 +41,7 @@ struct pieces {
 	bool whole;
 };
 
-/* A member of the record, and what it has stored. */
+/* A member of the record, or an agent beside an observer, and what it has stored. */
 struct place {
 	const char *agent, *name;
 	struct pieces document;
@@ -64,9 +65,10 @@ struct resume {
 	struct pieces step_pieces;
 	unsigned int next_step; /* the number of the next one to be stored */
 	char **command;
-	struct place *places;
+	struct place *places; /* those of the members, then @watched others */
 	struct member *members;
-	uint32_t count;
+	uint32_t count, watched;
+	struct observer_group *group; /* while the run is taken up; NULL: none */
 	uv_timer_t timer;
 	uv_signal_t signals[2];
 	unsigned int steps;
@@ -126,13 +128,31 @@ static void clear_pieces(struct pieces *pieces)
 
 /* ---- the record ---- */
 
+static const json_t *watching(const struct resume *resume)
+{
+	return json_object_get(json_object_get(resume->record, "observers"), "agents");
+}
+
+static void read_watching(struct resume *resume)
+{
+	const json_t *list = watching(resume);
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *agent = json_object_get(json_array_get(list, i), "agent");
+
+		if (json_is_string(agent))
+			resume->places[resume->count + resume->watched++].agent =
+				json_string_value(agent);
+	}
+}
+
 static int read_members(struct resume *resume, const json_t *list)
 {
 	size_t count = json_array_size(list);
 
 	if (!count || count > FLEET_HOSTS_MAX)
 		return -EBADMSG;
-	resume->places = calloc(count, sizeof(*resume->places));
+	resume->places = calloc(count + json_array_size(watching(resume)), sizeof(*resume->places));
 	resume->members = calloc(count, sizeof(*resume->members));
 	if (!resume->places || !resume->members)
 		return -ENOMEM;
@@ -196,6 +216,8 @@ static int read_record(struct resume *resume, char **ret_error)
 	err = read_members(resume, json_object_get(resume->record, "members"));
 	if (!err)
 		err = read_command(resume, json_object_get(resume->record, "command"));
+	if (!err)
+		read_watching(resume);
 	return err == -EBADMSG ? refuse(ret_error, "the record of the run is not valid") : err;
 }
 
@@ -203,7 +225,7 @@ static int read_record(struct resume *resume, char **ret_error)
 
 static struct place *find_place(struct resume *resume, const char *agent)
 {
-	for (uint32_t i = 0; i < resume->count; i++)
+	for (uint32_t i = 0; i < resume->count + resume->watched; i++)
 		if (!strcmp(resume->places[i].agent, agent))
 			return &resume->places[i];
 	return NULL;
@@ -391,20 +413,75 @@ static void settle_member(struct member *member, struct place *place)
 		lose(member, "its driver was ended by a signal on its host");
 }
 
-/* The marks of the first coordinator are lost with it. */
-static int note_observers(const struct options *options, struct run *run)
+/* ---- the observers ---- */
+
+static bool is_interrupted(void *user)
 {
-	if (!observer_is_given(&options->run.observers))
+	struct resume *resume = user;
+	bool before = resume->interrupted;
+
+	uv_run(store_loop(resume->store), UV_RUN_NOWAIT);
+	return resume->interrupted && !before;
+}
+
+/* From now on the agents beside the observers hear of the run. */
+static int adopt_observers(struct resume *resume, const struct options *options,
+			   struct observers **ret_observers, char **ret_error)
+{
+	const struct observer_access *access = &options->run.observers;
+	const struct patience patience = {.is_over = is_interrupted, .user = resume};
+	const json_t *record = json_object_get(resume->record, "observers");
+	int err;
+
+	if (!record || !access->source)
 		return 0;
+	err = lookouts_adopt(access->source->settings, record, patience, &resume->group);
+	if (err)
+		return err == -EBADMSG ? refuse(ret_error, "the record of the run is not valid")
+				       : err;
+	err = observers_adopt(access, resume->group, ret_observers);
+	if (err)
+		access->source->free(resume->group);
+	return err;
+}
+
+/* The marks of the first coordinator on observers that it alone reached are lost with it. */
+static int note_lost_marks(struct run *run)
+{
 	free(run->driver->observer_error);
-	run->driver->observer_error = strdup("the coordinator that had marked the observers ended "
-					     "before it had read their part");
+	run->driver->observer_error =
+		strdup("the coordinator that had marked the observers of --observer URL ended "
+		       "before it had read their part");
 	return run->driver->observer_error ? 0 : -ENOMEM;
 }
+
+/* An agent that has forgotten the run has stored its document before. */
+static int add_observers(struct resume *resume, const struct options *options,
+			 struct observers *observers, struct run *run, char **ret_error)
+{
+	const struct observer_access *access = &options->run.observers;
+	int err = access->url_count ? note_lost_marks(run) : 0;
+
+	if (err || !observers)
+		return err;
+	(void)access->source->end(resume->group);
+	err = collect(resume, ret_error);
+	for (uint32_t i = 0; i < resume->watched && !err; i++) {
+		const struct place *place = &resume->places[resume->count + i];
+
+		if (place->document.whole)
+			err = lookouts_give(resume->group, place->agent, place->document.text,
+					    place->document.total);
+	}
+	return err ? err : fleet_result_observe(observers, &options->run, run);
+}
+
+/* ---- the run ---- */
 
 int resume_run(struct resume *resume, const struct options *options, struct run **ret_run,
 	       char **ret_error)
 {
+	CLEANUP(cleanup_observers_free) struct observers *observers = NULL;
 	CLEANUP(fleet_sum_clear) struct fleet_sum sum = {0};
 	CLEANUP(cleanup_run_free) struct run *run = NULL;
 	struct fleet_outcome outcome = {
@@ -412,8 +489,10 @@ int resume_run(struct resume *resume, const struct options *options, struct run 
 		.threads = options->run.threads,
 		.command = resume->command,
 	};
-	int err = wait_for_members(resume, ret_error);
+	int err = adopt_observers(resume, options, &observers, ret_error);
 
+	if (!err)
+		err = wait_for_members(resume, ret_error);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < resume->count; i++) {
@@ -424,7 +503,7 @@ int resume_run(struct resume *resume, const struct options *options, struct run 
 		log_note("members ended the load early, as they had no coordinator");
 	err = fleet_result(&sum, resume->members, resume->count, &outcome, &run, ret_error);
 	if (!err)
-		err = note_observers(options, run);
+		err = add_observers(resume, options, observers, run, ret_error);
 	if (!err)
 		*ret_run = TAKE_PTR(run);
 	return err;
@@ -567,11 +646,12 @@ void resume_close(struct resume *resume)
 	clear_pieces(&resume->record_pieces);
 	clear_pieces(&resume->step_pieces);
 	steps_clear(&resume->past);
-	for (uint32_t i = 0; i < resume->count; i++) {
+	for (uint32_t i = 0; i < resume->count + resume->watched; i++) {
 		clear_pieces(&resume->places[i].document);
 		free(resume->places[i].reason);
-		member_clear(&resume->members[i]);
 	}
+	for (uint32_t i = 0; i < resume->count; i++)
+		member_clear(&resume->members[i]);
 	free(resume->places);
 	free(resume->members);
 	free(resume->command);

@@ -145,6 +145,23 @@ int sight_describe(const struct drive_rows *rows, struct sight_targets *ret_targ
 	return err;
 }
 
+int sight_again(json_t *list, struct sight_targets *ret_targets)
+{
+	struct sight_targets targets = {.count = json_array_size(list)};
+
+	if (!targets.count || targets.count > SIGHT_TARGETS)
+		return -EBADMSG;
+	for (size_t i = 0; i < targets.count; i++) {
+		targets.names[i] =
+			json_string_value(json_object_get(json_array_get(list, i), "name"));
+		if (!targets.names[i])
+			return -EBADMSG;
+	}
+	targets.list = json_incref(list);
+	*ret_targets = targets;
+	return 0;
+}
+
 void sight_targets_clear(struct sight_targets *targets)
 {
 	json_decref(targets->list);

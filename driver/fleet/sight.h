@@ -31,6 +31,8 @@ struct sight_targets {
  */
 int sight_describe(const struct drive_rows *rows, struct sight_targets *ret_targets,
 		   char **ret_error);
+/* The targets of a list that was sent before. -EBADMSG: it is not valid. */
+int sight_again(json_t *list, struct sight_targets *ret_targets);
 void sight_targets_clear(struct sight_targets *targets);
 
 /* Return a text that is equal in all processes of one network namespace, and nowhere else. */

@@ -327,7 +327,7 @@ static void take_claim(struct standby *standby, const char *run, json_t *message
 	json_decref(standby->claim);
 	standby->claim = json_incref(message);
 	snprintf(standby->claimed, sizeof(standby->claimed), "%s", run);
-	keep_begin(&standby->keep, standby->waiting.nats, run, standby->waiting.agent);
+	keep_begin(&standby->keep, standby->waiting.nats, run, standby->waiting.agent, KEEP_ANSWER);
 	keep_announce(&standby->keep, standby->waiting.name);
 }
 

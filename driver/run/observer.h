@@ -3,6 +3,7 @@
 #ifndef DRIVER_RUN_OBSERVER_H
 #define DRIVER_RUN_OBSERVER_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,6 +34,11 @@ struct observer_source {
 		    struct run **ret_run, char **ret_error);
 	/* Return whose part is missing and why, for people, freed by the caller; NULL: no part is. */
 	char *(*missing)(const struct observer_group *group);
+	/*
+	 * The next phase may be ended by another process, which is given this record of the group. @kept: the
+	 * run under which agents store their documents if nobody ends it. NULL: no memory.
+	 */
+	json_t *(*record)(struct observer_group *group, const char *kept);
 	/* End the phase on all, if there is one, without documents. */
 	void (*drop)(struct observer_group *group);
 	/* Takes NULL. */

@@ -48,6 +48,25 @@ int observers_new(const struct observer_access *access, const struct drive_rows 
 	return err;
 }
 
+int observers_adopt(const struct observer_access *access, struct observer_group *group,
+		    struct observers **ret_observers)
+{
+	struct observers *observers = calloc(1, sizeof(*observers));
+
+	if (!observers)
+		return -ENOMEM;
+	observers->source = access->source;
+	observers->group = group;
+	*ret_observers = observers;
+	return 0;
+}
+
+json_t *observers_record(struct observers *observers, const char *kept)
+{
+	return observers && observers->source ? observers->source->record(observers->group, kept)
+					      : NULL;
+}
+
 void observers_free(struct observers *observers)
 {
 	if (!observers)

@@ -18,9 +18,15 @@ struct observers;
 int observers_new(const struct observer_access *access, const struct drive_rows *rows,
 		  struct patience patience, bool rehearse, struct observers **ret_observers,
 		  char **ret_error);
+/* The observers of a run that is taken up: those of @group alone, which @access has made. -ENOMEM. */
+int observers_adopt(const struct observer_access *access, struct observer_group *group,
+		    struct observers **ret_observers);
 /* Takes NULL. */
 void observers_free(struct observers *observers);
 DEFINE_CLEANUP(struct observers *, observers_free)
+
+/* Return the record of the group, as observer.h has it. NULL: there is none. Takes NULL. */
+json_t *observers_record(struct observers *observers, const char *kept);
 
 /* Mark the start of a phase on all. -EINVAL with @ret_error: one does not answer, none has a phase. */
 int observers_begin(struct observers *observers, char **ret_error);

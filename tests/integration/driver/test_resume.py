@@ -14,7 +14,7 @@ from support import ROOT, documents
 from support.conditions import bpf
 from support.nats import Agent, NatsServer
 from support.process import Process, run, wait_until
-from support.programs import DRIVER, Nginx
+from support.programs import DRIVER, Nginx, Observer
 
 pytestmark = pytest.mark.skipif(not shutil.which("nats-server"), reason="nats-server is not installed")
 
@@ -68,6 +68,43 @@ def test_killed_in_the_run(start, server, agents, nginx, tmp_path):
     wait_until(lambda: all(agent.ended() == 1 for agent in agents))
     done = resume(server, key, status=1)  # its results are deleted
     assert f"nothing is stored of run {key}" in done.stderr
+
+
+@bpf
+@pytest.mark.parametrize("warmup", [(), ("--warmup", "300ms")])
+def test_its_observers_are_taken_up(start, server, agents, nginx, tmp_path, warmup):
+    """The phase that the first coordinator began is ended by the next one, so the observers' part is whole, too."""
+    assert agents
+    observer, path = start(Observer(ports=[nginx.port])), tmp_path / "run.json"
+    beside = start(Agent(server.url, "web", "--observer", observer.url))
+    driver = start(Process(fleet(server, nginx, "--rate", "300", "-n", "601", *warmup, "--observer", "fleet", "--json", path)))
+    beside.wait_for("the observer marks a phase", stream="stderr")
+    before = 0 if not warmup else 90
+    wait_until(lambda: nginx.status()["requests"] >= before + 200)
+    key = key_of(driver)
+    driver.kill()
+    resume(server, key)
+    document = documents.parse(path.read_text())
+    result, (service,) = document["driver"], document["services"]
+    assert not result["observer_error"] and result["requests"] == service["exchanges"] == 601
+    assert document["joined"]["joined"] == 601
+    if not warmup:
+        assert nginx.status()["requests"] == 601
+
+
+@bpf
+def test_killed_in_the_warm_up(start, server, agents, nginx):
+    """Members that rest between warm-up and measured phase get no second start. They end, with nothing to report."""
+    assert agents
+    observer = start(Observer(ports=[nginx.port]))
+    start(Agent(server.url, "web", "--observer", observer.url))
+    driver = start(Process(fleet(server, nginx, "--rate", "300", "-n", "601", "--warmup", "1s", "--observer", "fleet")))
+    wait_until(lambda: nginx.status()["requests"] >= 10)
+    key = key_of(driver)
+    driver.kill()
+    assert "nothing to report" in resume(server, key, status=1).stderr
+    wait_until(lambda: all(agent.ended() == 1 for agent in agents))
+    assert nginx.status()["requests"] <= 301
 
 
 def test_killed_and_left_alone(start, server, agents, nginx, tmp_path):
