@@ -290,28 +290,44 @@ class Scene:
         if self.phase is BEFORE and (self.part.coordinator or self.has("member") or self.has("observer")):
             return "none"
         if self.phase is WARMUP:
-            return "less or none" if self.has("member") else "none" if self.has("observer") else "measured"
+            return "less or none" if self.has("member") else \
+                "none" if self.has("observer") or self.observed and self.has("coordinator") else "measured"
         return "less" if self.has("member") else "all"
 
 
 class LeftAlone(Scene):
     """The members end the load that has no coordinator. The next one comes later."""
 
-    name = "coordinator, resumed when the members had ended"
+    @property
+    def name(self):
+        return "coordinator, resumed when the members had ended" + (", observed" if self.observed else "")
+
+    def await_end(self, site):
+        site.agents.wait_until_free()
 
     def play(self, site):
-        driver = site.start(load=["-c", "8", "-d", "600s"])
+        driver = site.start(observed=self.observed, load=["-c", "8", "-d", "600s"])
         try:
             self.phase.reach(site, driver)
             key = secret_of(driver)
             driver.kill()
-            site.agents.wait_until_free()
+            self.await_end(site)
             return driver.stderr + site.resume(key).stderr
         finally:
             driver.close()
 
     def expected(self):
         return "part"
+
+
+class Forgotten(LeftAlone):
+    """The agents beside the observers give it up, too: after a minute."""
+
+    name = "coordinator, resumed when all had given it up, observed"
+
+    def await_end(self, site):
+        for agent in site.lookouts.agents.values():
+            agent.wait_for("the observer's document is stored", stream="stderr", seconds=90)
 
 
 def scenes():
@@ -325,10 +341,13 @@ def scenes():
         yield Scene(COORDINATOR, RUN, also=part)
     yield LeftAlone(COORDINATOR, RUN)
     for phase in (BEFORE, WARMUP, RUN, END):
-        for part in (NOTHING, SERVERS[0], OBSERVER, BESIDE):
+        for part in (NOTHING, SERVERS[0], OBSERVER, BESIDE, COORDINATOR):
             yield Scene(part, phase, observed=True)
-    for part in (DRIVES, COORDINATOR):
-        yield Scene(part, RUN, observed=True)
+    yield Scene(DRIVES, RUN, observed=True)
+    for part in (OBSERVER, SERVERS[0]):
+        yield Scene(COORDINATOR, RUN, observed=True, also=part)
+    yield LeftAlone(COORDINATOR, RUN, observed=True)
+    yield Forgotten(COORDINATOR, RUN, observed=True)
 
 
 # Each kind of part once, in the run.
@@ -375,7 +394,7 @@ def observers_hold(scene, found):
     """Each that lived has nginx's own counts, without those of a warm-up."""
     if not scene.observed or found.requests is None:
         return not found.observed
-    gone = set(WEBS) if scene.part.coordinator else {"web-2"} if scene.has("observer") else set()
+    gone = {"web-2"} if scene.has("observer") else set()
     if set(found.observed) != set(WEBS) - gone or bool(found.missing) != bool(gone):
         return False
     if scene.phase is WARMUP:
