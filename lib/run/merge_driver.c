@@ -339,13 +339,17 @@ static int merge_own(struct run_driver *driver, struct run_driver *other, char *
 	return 0;
 }
 
-/* No two runs on a host begin in the same nanosecond. */
+/*
+ * Members of a fleet that share a host may begin in the same nanosecond, with as many requests and no CPU time
+ * that the kernel has seen. Their responses do not take the same time altogether.
+ */
 static int refuse_twice(const struct run_driver *driver, const struct run_driver *other,
 			char **ret_error)
 {
 	if (!driver->begin_ns || !text_same(driver->host, other->host) ||
 	    !text_same(driver->target, other->target) || driver->begin_ns != other->begin_ns ||
-	    driver->requests != other->requests || driver->cpu_user_ns != other->cpu_user_ns)
+	    !driver->requests || driver->requests != other->requests ||
+	    driver->round_trip.sum != other->round_trip.sum)
 		return 0;
 	return refuse(ret_error, "driver: the same run of %s twice, must be given once",
 		      driver->host ? driver->host : "the driver");

@@ -367,6 +367,20 @@ static void other_times_are_refused(void **state)
 	expect_refusal(early, again, "driver", "twice");
 }
 
+/* Members of a fleet on one host have equal start times, and often equal counts. */
+static void runs_that_differ_in_times_alone_merge(void **state)
+{
+	autorun struct run *one = driver_run("server", 0, 2), *other = driver_run("server", 0, 2);
+	autorun struct run *none = driver_run("server", 0, 2), *idle = driver_run("server", 0, 2);
+
+	(void)state;
+	other->driver->round_trip.sum++;
+	merge(one, other);
+	assert_int_equal(one->driver->part_count, 2);
+	none->driver->requests = idle->driver->requests = 0;
+	merge(none, idle);
+}
+
 /* A document older than `driver.begin_ns`: the document's own time replaces it. */
 static void older_documents_merge(void **state)
 {
@@ -555,6 +569,7 @@ int main(void)
 		cmocka_unit_test(failures_keep_their_time),
 		cmocka_unit_test(what_cannot_be_merged_is_named),
 		cmocka_unit_test(other_times_are_refused),
+		cmocka_unit_test(runs_that_differ_in_times_alone_merge),
 		cmocka_unit_test(older_documents_merge),
 		cmocka_unit_test(observers_of_several_hosts),
 		cmocka_unit_test(joined_is_of_one_driver),
