@@ -326,8 +326,10 @@ class Forgotten(LeftAlone):
     name = "coordinator, resumed when all had given it up, observed"
 
     def await_end(self, site):
-        for agent in site.lookouts.agents.values():
-            agent.wait_for("the observer's document is stored", stream="stderr", seconds=90)
+        def stored():
+            return [agent.stderr.count("the observer's document is stored") for agent in site.lookouts.agents.values()]
+        before = stored()
+        wait_until(lambda: stored() == [count + 1 for count in before], seconds=90)
 
 
 def scenes():
@@ -344,7 +346,7 @@ def scenes():
         for part in (NOTHING, SERVERS[0], OBSERVER, BESIDE, COORDINATOR):
             yield Scene(part, phase, observed=True)
     yield Scene(DRIVES, RUN, observed=True)
-    for part in (OBSERVER, SERVERS[0]):
+    for part in (OBSERVER, SERVERS[2]):
         yield Scene(COORDINATOR, RUN, observed=True, also=part)
     yield LeftAlone(COORDINATOR, RUN, observed=True)
     yield Forgotten(COORDINATOR, RUN, observed=True)
