@@ -246,7 +246,7 @@ int start_await_flag(const struct start_spec *spec, struct patience patience, ch
 int start_await_time(const struct start_spec *spec, uint64_t early_ns, struct patience patience,
 		     uint64_t *ret_ns, char **ret_error)
 {
-	uint64_t wall_ns = clock_wall_ns();
+	uint64_t wall_ns = clock_wall_ns(), due_ns, now_ns;
 
 	if (!spec->at_ns)
 		return 0;
@@ -261,6 +261,8 @@ int start_await_time(const struct start_spec *spec, uint64_t early_ns, struct pa
 		rest(spec->at_ns - early_ns - wall_ns);
 		wall_ns = clock_wall_ns();
 	}
-	*ret_ns = clock_now_ns() + (spec->at_ns > wall_ns ? spec->at_ns - wall_ns : 0);
+	due_ns = spec->at_ns - clock_wall_ahead_ns();
+	now_ns = clock_now_ns();
+	*ret_ns = due_ns > now_ns ? due_ns : now_ns;
 	return 0;
 }

@@ -386,7 +386,7 @@ void source_ring_read_newest(const struct source_ring *ring, uint32_t index,
 
 	if (!ring || !ring->newest[index])
 		return;
-	wall_ns = clock_wall_ns() - clock_now_ns();
+	wall_ns = clock_wall_ahead_ns();
 	memcpy(service->newest, ring->newest[index], sizeof(service->newest));
 	for (size_t i = 0; i < RUN_NEWEST; i++)
 		if (service->newest[i].ended_ns)
