@@ -208,12 +208,13 @@ static uint64_t begin_of_phase(struct drive *drive)
 }
 
 /*
- * Several hosts begin at one time, and a busy one would begin later: let the kernel wake these threads at once until
+ * Several hosts begin at one time, and a busy one would be late. So let the kernel wake these threads at once until
  * the first requests have left. They sleep nearly all of that time. Leave a priority that the user has chosen.
  */
 static void set_prompt(struct drive *drive, bool prompt)
 {
-	if (drive->prompt == prompt || (prompt && sched_getscheduler(0) != SCHED_OTHER))
+	if (drive->prompt == prompt ||
+	    (prompt && (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) != SCHED_OTHER))
 		return;
 	drive->prompt = prompt;
 	/* This thread ends it, so it precedes the workers. */

@@ -340,8 +340,8 @@ static int merge_own(struct run_driver *driver, struct run_driver *other, char *
 }
 
 /*
- * Members of a fleet that share a host may begin in the same nanosecond, with as many requests and no CPU time
- * that the kernel has seen. Their responses do not take the same time altogether.
+ * Members of a fleet that share a host may begin in the same nanosecond. Their counts and CPU times may be equal, too.
+ * Their responses do not take the same time altogether.
  */
 static int refuse_twice(const struct run_driver *driver, const struct run_driver *other,
 			char **ret_error)
