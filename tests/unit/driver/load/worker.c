@@ -28,6 +28,7 @@ struct fake {
 
 /* The worker's thread pauses in a callback of its loop while `hold` is set. */
 static atomic_bool hold, holds;
+static atomic_uint turns; /* of that callback */
 /* Requests wait; when `waits` is cleared, the engine reports that they had no connection. */
 static atomic_bool waits;
 
@@ -41,6 +42,7 @@ static void postpone(struct fake *fake)
 
 static void on_timer(uv_timer_t *timer)
 {
+	atomic_fetch_add(&turns, 1);
 	if (!atomic_load(&waits))
 		postpone(timer->data);
 	while (atomic_load(&hold)) {
@@ -108,6 +110,17 @@ static void wait_for(atomic_bool *flag)
 		usleep(100);
 }
 
+/* Set a phase and wait until the worker has read it: its loop does so between two turns. */
+static void set_phase(struct worker *worker, uint64_t begin_ns, uint64_t end_ns)
+{
+	unsigned int before;
+
+	worker_set_phase(worker, WORKER_MEASURE, begin_ns, end_ns);
+	before = atomic_load(&turns);
+	while (atomic_load(&turns) - before < 2)
+		usleep(100);
+}
+
 /*
  * The worker pauses before anything is due and is then set to rest. It reads that before its own
  * alarm, and finds that the phase has passed.
@@ -116,8 +129,7 @@ static void sleep_through_phase(struct worker *worker)
 {
 	uint64_t begin_ns = clock_now_ns() + LEAD_MS * NSEC_PER_MSEC;
 
-	worker_set_phase(worker, WORKER_MEASURE, begin_ns, begin_ns + PHASE_MS * NSEC_PER_MSEC);
-	usleep(5000);
+	set_phase(worker, begin_ns, begin_ns + PHASE_MS * NSEC_PER_MSEC);
 	atomic_store(&hold, true);
 	wait_for(&holds);
 	worker_set_phase(worker, WORKER_REST, 0, 0);
@@ -133,7 +145,7 @@ static void wait_through_phase(struct worker *worker)
 	uint64_t begin_ns = clock_now_ns(), end_ns = begin_ns + PHASE_MS * NSEC_PER_MSEC;
 
 	atomic_store(&waits, true);
-	worker_set_phase(worker, WORKER_MEASURE, begin_ns, end_ns);
+	set_phase(worker, begin_ns, end_ns);
 	clock_sleep_until(end_ns + NSEC_PER_MSEC);
 	worker_set_phase(worker, WORKER_REST, 0, 0);
 	usleep(10000);
