@@ -12,13 +12,13 @@ import pytest
 from labserver import (
     CLIENTS, MODELS, MS, answer, children, closed_kinds, every_model, every_protocol,
     every_stream, Http, lab, Line, respond_ns, service_ns, Udp)
-from support.timing import in_quiet, timing
+from support.timing import in_quiet, in_time, timing
 
 
 @every_model
 @every_protocol
 @pytest.mark.parametrize("mode", ["sleep", "spin"])
-@in_quiet
+@in_time
 def test_service(lab, protocol, model, mode):
     server = lab("--protocol", protocol, *MODELS[model])
     client = CLIENTS[protocol](server)
@@ -77,7 +77,7 @@ def test_sleep_blocks_the_loop_only_if_asked(lab):
 
 
 @every_model
-@in_quiet
+@in_time
 def test_options_are_the_default_of_requests(lab, model):
     server = lab("--service", "20ms", "--pieces=2", "--pause", "5ms", "--close", *MODELS[model])
     client = Http(server)
@@ -97,7 +97,7 @@ def test_options_are_the_default_of_requests(lab, model):
 
 @every_model
 @every_stream
-@in_quiet
+@in_time
 def test_accept_delay(lab, protocol, model):
     server = lab("--protocol", protocol, "--accept-delay", "30ms", *MODELS[model])
     connects = []  # (begin, end)
@@ -131,7 +131,7 @@ def test_accept_delay_is_before_each(lab, model):
 
 @every_model
 @every_protocol
-@in_quiet
+@in_time
 def test_read_delay(lab, protocol, model):
     server = lab("--protocol", protocol, "--read-delay", "30ms", *MODELS[model])
     client = CLIENTS[protocol](server)
@@ -161,7 +161,7 @@ def test_readable_is_known_where_the_model_knows_it(lab):
 
 @every_model
 @every_stream
-@in_quiet
+@in_time
 def test_receive_is_the_request_arriving(lab, protocol, model):
     server = lab("--protocol", protocol, *MODELS[model])
     client = CLIENTS[protocol](server)
@@ -182,11 +182,11 @@ def test_receive_is_the_request_arriving(lab, protocol, model):
 
 @every_model
 @every_stream
-@in_quiet
+@in_time
 def test_pieces(lab, protocol, model):
     server = lab("--protocol", protocol, *MODELS[model])
     client = CLIENTS[protocol](server)
-    client.send("pieces=5&pause=20ms&size=50")
+    client.send("pieces=5&pause=40ms&size=50")
     parts = []
     body = b""
     while b"x" * 50 not in body:
@@ -197,7 +197,7 @@ def test_pieces(lab, protocol, model):
     client = CLIENTS[protocol](server)
     assert client.ask("pieces=1000&size=3") == b"xxx"
     _, truth = server.stop()
-    assert respond_ns(truth[0]) >= 80 * MS
+    assert respond_ns(truth[0]) >= 160 * MS
     assert truth[0]["response_bytes"] == len(body) + (protocol == "line" and body[-1:] != b"\n")
 
 
@@ -213,7 +213,7 @@ def test_udp_pieces(lab, model):
 
 @every_model
 @every_stream
-@in_quiet
+@in_time
 def test_large_response_to_a_slow_reader(lab, protocol, model):
     size = 64 << 20
     server = lab("--protocol", protocol, *MODELS[model])

@@ -31,8 +31,8 @@ def timing():
         raise Untimely(str(error)) from error
 
 
-def in_quiet(test):
-    """Repeat the test, which runs alone, if only the machine's noise can have failed it."""
+def in_time(test):
+    """Repeat the test if only the machine's noise can have failed it. Others run beside it: its bounds are wide."""
     @functools.wraps(test)
     def tried(*arguments, **named):
         for left in reversed(range(TRIES)):
@@ -42,7 +42,12 @@ def in_quiet(test):
                 if not left:
                     raise
                 notes.append((AGAIN, str(error)))
-    return pytest.mark.alone(tried)
+    return tried
+
+
+def in_quiet(test):
+    """The same for a test that runs alone."""
+    return pytest.mark.alone(in_time(test))
 
 
 def stolen_ns():
