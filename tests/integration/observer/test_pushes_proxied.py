@@ -52,7 +52,7 @@ def trusting():
 
 
 class Both:
-    """A server, nginx in front of it, perhaps with TLS, and their observer."""
+    """A server, and nginx in front of it, perhaps with TLS."""
 
     def __init__(self, start, server, identity):
         self.server = start(server)
@@ -61,14 +61,19 @@ class Both:
                                  listen_options="ssl" if identity else ""))
         if identity:
             self.proxy.status()
-        self.observer = start(Observer("--tls" if identity else "--http", ports=[self.server.port, self.proxy.port]))
 
-    def end(self):
-        """Return what the server has counted, and the entries of nginx and of the server."""
-        expected = self.server.counted()
-        self.observer.stop()
-        document = self.observer.summary()
-        return expected, [service(document, end.port) for end in (self.proxy, self.server)]
+
+def observed(start, cases, act, identity):
+    """Let act(both, case) run for each case, {case: Both}, under one observer. Return [(case, what act returned, what the
+    server has counted, entries of nginx and of the server)]."""
+    observer = start(Observer("--tls" if identity else "--http",
+                              ports=[end.port for both in cases.values() for end in (both.proxy, both.server)]))
+    done = [act(both, case) for case, both in cases.items()]
+    expected = [both.server.counted() for both in cases.values()]
+    observer.stop()
+    document = observer.summary()
+    entries = [[service(document, end.port) for end in (both.proxy, both.server)] for both in cases.values()]
+    return zip(cases, done, expected, entries)
 
 
 async def talk(port, compression, tls, rounds=20):
@@ -87,51 +92,54 @@ async def talk(port, compression, tls, rounds=20):
     return sent, got
 
 
-@pytest.mark.parametrize("compression", [None, "deflate"])
 @pytest.mark.parametrize("kind", ["websockets", "aiohttp", "ws"])
-def test_messages(start, kind, compression, identity):
+def test_messages(start, kind, identity):
+    """With compression and without."""
     pytest.importorskip("websockets")
-    if kind == "ws":
-        if not Path("/usr/share/nodejs/ws").exists():
-            pytest.skip("node-ws is not installed")
-        server = Foreign("node", FOREIGN / "websocket_server.js", compression or "")
-    else:
-        server = by_python(kind, compression or "")
-    both = Both(start, server, identity)
+    if kind == "ws" and not Path("/usr/share/nodejs/ws").exists():
+        pytest.skip("node-ws is not installed")
     clients = 4
 
-    async def all_talk():
-        return await asyncio.gather(*(talk(both.proxy.port, compression, identity) for _ in range(clients)))
+    def server(compression):
+        return Foreign("node", FOREIGN / "websocket_server.js", compression) if kind == "ws" else by_python(kind, compression)
 
-    sent, got = map(sum, zip(*asyncio.run(all_talk())))
-    expected, entries = both.end()
-    for entry in entries:
-        told = entry["websocket"]
-        assert told["connections"] == expected["connections"] == clients and told["given_up"] == 0
-        assert (told["messages_in"], told["messages_out"]) == (expected["messages_in"], expected["messages_out"]) == (sent, got)
-        assert entry["exchanges"] == clients and by_status(entry) == {101: clients}
-    assert entries[0]["websocket"] == entries[1]["websocket"]
+    async def all_talk(both, compression):
+        return await asyncio.gather(*(talk(both.proxy.port, compression or None, identity) for _ in range(clients)))
+
+    cases = {compression: Both(start, server(compression), identity) for compression in ("", "deflate")}
+    for case, done, expected, entries in observed(start, cases, lambda *both: asyncio.run(all_talk(*both)), identity):
+        sent, got = map(sum, zip(*done))
+        for entry in entries:
+            told = entry["websocket"]
+            assert told["connections"] == expected["connections"] == clients and told["given_up"] == 0, case
+            assert (told["messages_in"], told["messages_out"]) == \
+                (expected["messages_in"], expected["messages_out"]) == (sent, got), case
+            assert entry["exchanges"] == clients and by_status(entry) == {101: clients}, case
+        assert entries[0]["websocket"] == entries[1]["websocket"], case
 
 
-@pytest.mark.parametrize("way", ["unbuffered", "kept", "buffered", "compressed"])
-def test_events(start, way, identity):
-    both = Both(start, by_python("aiohttp"), identity)
+def test_events(start, identity):
     number, times = 30, 4
-    with socket.create_connection(("127.0.0.1", both.proxy.port)) as plain, \
-            (trusting().wrap_socket(plain) if identity else plain) as client:
-        for path, end in times * ((f"/{way}/other", b"}"), (f"/{way}/events?count={number}&pause=0.005", b"0\r\n\r\n")):
-            client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n".encode())
-            got = b""
-            while not got.endswith(end):
-                more = client.recv(1 << 20)
-                assert more, got
-                got += more
-    expected, entries = both.end()
-    assert expected["events"] == number * times
-    for entry, front in zip(entries, (True, False)):
-        if front and way == "compressed":
-            assert entry["events"] == {"responses": times, "given_up": times, "count": 0, "bytes": 0}
-        else:
-            assert entry["events"] == {"responses": times, "given_up": 0, "count": expected["events"],
-                                       "bytes": expected["event_bytes"]}
-        assert entry["exchanges"] == 2 * times and by_status(entry) == {200: 2 * times}
+
+    def ask(both, way):
+        with socket.create_connection(("127.0.0.1", both.proxy.port)) as plain, \
+                (trusting().wrap_socket(plain) if identity else plain) as client:
+            for path, end in times * ((f"/{way}/other", b"}"), (f"/{way}/events?count={number}&pause=0.005", b"0\r\n\r\n")):
+                client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n".encode())
+                got = b""
+                while not got.endswith(end):
+                    more = client.recv(1 << 20)
+                    assert more, (way, got)
+                    got += more
+
+    ways = ("unbuffered", "kept", "buffered", "compressed")
+    cases = {way: Both(start, by_python("aiohttp"), identity) for way in ways}
+    for way, _, expected, entries in observed(start, cases, ask, identity):
+        assert expected["events"] == number * times, way
+        for entry, front in zip(entries, (True, False)):
+            if front and way == "compressed":
+                assert entry["events"] == {"responses": times, "given_up": times, "count": 0, "bytes": 0}
+            else:
+                assert entry["events"] == {"responses": times, "given_up": 0, "count": expected["events"],
+                                           "bytes": expected["event_bytes"]}, (way, front)
+            assert entry["exchanges"] == 2 * times and by_status(entry) == {200: 2 * times}, (way, front)

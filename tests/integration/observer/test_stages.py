@@ -76,21 +76,30 @@ class Scene:
         return entry, truth_of(self.lab, self.path)
 
 
-@pytest.mark.parametrize("model", ["event", "threads", "prefork"])
+MODELS = ("event", "threads", "prefork")
+
+
 @pytest.mark.parametrize("milliseconds, count", [(0, 2000), (1, 400), (5, 200), (20, 60)])
 @in_quiet
-def test_service(start, tmp_path, model, milliseconds, count):
-    scene = Scene(start, tmp_path, "--service", f"{milliseconds}ms", model=model)
-    Driver(scene.lab.url, connections=2, count=count)
-    entry, truth = scene.end()
-
-    assert len(truth) == count == entry["exchanges"] == stage(entry, "service")["count"]
-    true_ns = mean(truth, "last_read_end_ns", "first_write_end_ns")
-    assert true_ns >= milliseconds * MS
-    assert service_is_true(entry, truth)
-    # The delay in service is in no other stage.
-    for other in ("receive", "respond"):
-        assert stage(entry, other)["max_ns"] == 0
+def test_service(start, tmp_path, milliseconds, count):
+    """Of servers of all models, one after the other, seen by one observer."""
+    truths = {model: tmp_path / f"truth-{model}-{time.monotonic_ns()}.csv" for model in MODELS}
+    labs = {model: start(Lab("--truth", path, "--service", f"{milliseconds}ms", model=model))
+            for model, path in truths.items()}
+    observer = start(Observer(ports=[lab.port for lab in labs.values()]))
+    for lab in labs.values():
+        Driver(lab.url, connections=2, count=count)
+    observer.stop()
+    for model, lab in labs.items():
+        entry, truth = service(observer.summary(), lab.port), truth_of(lab, truths[model])
+        samples_add_up(entry)
+        assert len(truth) == count == entry["exchanges"] == stage(entry, "service")["count"], model
+        true_ns = mean(truth, "last_read_end_ns", "first_write_end_ns")
+        assert true_ns >= milliseconds * MS, model
+        assert service_is_true(entry, truth), model
+        # The delay in service is in no other stage.
+        for other in ("receive", "respond"):
+            assert stage(entry, other)["max_ns"] == 0, model
 
 
 @in_quiet

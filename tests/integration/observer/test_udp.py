@@ -20,7 +20,7 @@ from support.packets import Packets
 from support.process import run
 from support.programs import Lab, Observer
 from support.timing import MS, in_quiet, lies_within, timing
-from .test_stages import mean, service_is_true, stage, truth_of
+from .test_stages import MODELS, mean, service_is_true, stage, truth_of
 
 IP_RECVERR = 11
 
@@ -51,22 +51,28 @@ class Scene:
         return service(self.observer.summary(), self.lab.port), truth_of(self.lab, self.path)
 
 
-@pytest.mark.parametrize("model", ["event", "threads", "prefork"])
 @pytest.mark.parametrize("milliseconds, count", [(0, 500), (5, 60)])
 @in_quiet
-def test_service(start, tmp_path, model, milliseconds, count):
-    scene = Scene(start, tmp_path, "--service", f"{milliseconds}ms", model=model)
-    ask(scene.lab.port, count)
-    entry, truth = scene.end()
-    assert entry["protocol"] == "udp"
-    assert len(truth) == entry["exchanges"] == stage(entry, "service")["count"] == count
-    assert stage(entry, "socket_queue")["count"] == count
-    assert service_is_true(entry, truth)
-    assert not any(entry["losses"].values()), entry["losses"]
-    assert {p["comm"] for p in entry["processes"]} == {"sojourn-lab"}
-    for other in ("accept_queue", "receive", "respond", "transmit_queue", "ack"):
-        assert entry["stages"][other]["measured"] is False
-        assert entry["stages"][other]["reason"]
+def test_service(start, tmp_path, milliseconds, count):
+    """Of servers of all models, one after the other, seen by one observer."""
+    truths = {model: tmp_path / f"truth-{model}-{time.monotonic_ns()}.csv" for model in MODELS}
+    labs = {model: start(Lab("--truth", path, "--service", f"{milliseconds}ms", protocol="udp", model=model))
+            for model, path in truths.items()}
+    observer = start(Observer(ports=[f"{lab.port}/udp" for lab in labs.values()]))
+    for lab in labs.values():
+        ask(lab.port, count)
+    observer.stop()
+    for model, lab in labs.items():
+        entry, truth = service(observer.summary(), lab.port), truth_of(lab, truths[model])
+        assert entry["protocol"] == "udp"
+        assert len(truth) == entry["exchanges"] == stage(entry, "service")["count"] == count, model
+        assert stage(entry, "socket_queue")["count"] == count, model
+        assert service_is_true(entry, truth), model
+        assert not any(entry["losses"].values()), (model, entry["losses"])
+        assert {p["comm"] for p in entry["processes"]} == {"sojourn-lab"}
+        for other in ("accept_queue", "receive", "respond", "transmit_queue", "ack"):
+            assert entry["stages"][other]["measured"] is False
+            assert entry["stages"][other]["reason"]
 
 
 @in_quiet
