@@ -346,7 +346,7 @@ def test_both_see_the_same(path):
     for entry in (stamped, seen):
         assert entry["transmit_followed"] == entry["exchanges"] == 200 and accounted(entry)
         with timing():
-            assert entry["losses"]["transmit_unseen"] <= 2  # counted but not timed
+            assert entry["losses"]["transmit_unseen"] <= 10  # counted but not timed
     for name in ("transmit_queue", "ack"):
         mine, theirs = stage(stamped, name)["mean_ns"], stage(seen, name)["mean_ns"]
         with timing():
@@ -364,8 +364,8 @@ def test_large_response(path, hook):
     round_trip_ns, _ = path.drive("?size=1000000", connections=1, count=10)
     entry = read(observer, path)
     assert entry["transmit_followed"] == 10 and accounted(entry)
-    with by_chance(hook):
-        assert entry["losses"]["transmit_unseen"] <= (0 if hook == PACKETS else 5)
+    with by_chance(hook):  # of hundreds of packets
+        assert entry["losses"]["transmit_unseen"] <= (1 if hook == PACKETS else 5)
     after_first_write_ns = stage(entry, "respond")["mean_ns"] + \
         stage(entry, "transmit_queue")["mean_ns"]
     with timing():
