@@ -184,11 +184,17 @@ HTTP1_INLINE void http1_word_begins(struct command_side *s)
 	s->have = 0;
 }
 
-HTTP1_INLINE int http1_named(struct command_side *s)
+/*
+ * The name of a field has ended with @byte. Without a colon the line says nothing, unless servers may read it as one of the
+ * first two fields below.
+ */
+HTTP1_INLINE int http1_named(struct command_side *s, __u8 byte)
 {
+	int is_field = byte == ':';
+
 	s->stage = HTTP1_LINE;
 	if (HTTP1_IS_NAMED(s, "CONTENT-LENGTH")) {
-		if (s->type & HTTP1_HAS_LENGTH)
+		if (!is_field || s->type & HTTP1_HAS_LENGTH)
 			return COMMAND_WRONG;
 		s->type |= HTTP1_HAS_LENGTH;
 		s->stage = HTTP1_LENGTH_VALUE;
@@ -196,10 +202,14 @@ HTTP1_INLINE int http1_named(struct command_side *s)
 		s->digits = 0;
 		s->negative = 0;
 	} else if (HTTP1_IS_NAMED(s, "TRANSFER-ENCODING")) {
+		if (!is_field)
+			return COMMAND_WRONG;
 		s->type |= HTTP1_HAS_CODING;
 		s->stage = HTTP1_CODING_VALUE;
 		s->have = 0;
-	} else if (s->named) {
+	} else if (byte == '\n') {
+		http1_next_field(s);
+	} else if (is_field && s->named) {
 		http1_word_begins(s);
 	}
 	return 0;
@@ -209,9 +219,7 @@ HTTP1_INLINE int http1_name(struct command_side *s, __u8 byte)
 {
 	if (!s->have)
 		return http1_line_begins(s, byte);
-	if (byte == ':')
-		return http1_named(s);
-	return command_letter(s, byte) ? 0 : COMMAND_WRONG;
+	return byte != ':' && command_letter(s, byte) ? 0 : http1_named(s, byte);
 }
 
 /* s->negative: spaces have come after the digits. */
@@ -334,16 +342,30 @@ HTTP1_INLINE int http1_common(struct command_side *s, __u8 byte)
 	}
 }
 
+/* Return bits for the newlines among 8 bytes, the first one lowest. Only the lowest bit is sure. */
+HTTP1_INLINE __u64 http1_newlines(__u64 bytes)
+{
+	__u64 newline = bytes ^ 0x0a0a0a0a0a0a0a0aULL;
+
+	return (newline - 0x0101010101010101ULL) & ~newline & 0x8080808080808080ULL;
+}
+
+/* Return the number of bytes up to the first one of @newlines, itself included. */
+HTTP1_INLINE __u32 http1_up_to(__u64 newlines)
+{
+	const __u64 ones = 0x0101010101010101ULL;
+	__u64 before = ((newlines & -newlines) >> 7) - 1;
+
+	return (__u32)((before & ones) * ones >> 56 & 7) + 1;
+}
+
 /*
  * Return whether the next 8 bytes, the first one lowest, say nothing, and take them. Most of a head's bytes
  * are such.
  */
 HTTP1_INLINE int http1_pass(struct command_side *s, __u64 bytes)
 {
-	__u64 newline = bytes ^ 0x0a0a0a0a0a0a0a0aULL;
-
-	if ((s->stage != HTTP1_LINE && s->stage != HTTP1_TARGET) ||
-	    (newline - 0x0101010101010101ULL) & ~newline & 0x8080808080808080ULL)
+	if ((s->stage != HTTP1_LINE && s->stage != HTTP1_TARGET) || http1_newlines(bytes))
 		return 0;
 	if (s->stage == HTTP1_TARGET)
 		s->body = __builtin_bswap64(bytes);

@@ -9,9 +9,7 @@
 #include "protocol/http1.h"
 
 #define ANSWER_BUFFERS 8
-/* Places that are looked at in one step, and words that are cleared. */
-#define ANSWER_PLACES  4
-#define ANSWER_CLEARED 8
+#define ANSWER_PLACES  4 /* that are looked at in one step */
 
 /* Return whether the first @have bytes end with a head. */
 static __always_inline bool head_ends(const struct answer_look *look, __u64 have)
@@ -86,17 +84,6 @@ static __always_inline enum push_suspicion suspicion_of(const struct answer_look
 								     : PUSH_UNSUSPECTED;
 }
 
-/* No text is kept. The words are volatile because clang would call memset(). */
-static __always_inline void forget(struct answer_look *look, __u32 have)
-{
-#pragma clang loop unroll(disable)
-	for (__u32 at = 0; at < ANSWER_TEXT / 8 && at < (have + 7) / 8; at += ANSWER_CLEARED) {
-#pragma clang loop unroll(full)
-		for (int k = 0; k < ANSWER_CLEARED; k++)
-			PLAIN(&look->text[at + k]) = 0;
-	}
-}
-
 __noinline int answer_look(struct answer_look *look, __u64 text, __u32 count)
 {
 	struct bytes bytes = {.at = text, .left = count};
@@ -111,6 +98,6 @@ __noinline int answer_look(struct answer_look *look, __u64 text, __u32 count)
 	have = REREAD(&look->have);
 	look->status = have < STATUS_LINE ? STATUS_UNKNOWN : status_of_line((__u8 *)look->text);
 	suspicion = suspicion_of(look, have);
-	forget(look, have);
+	text_forget(look->text, ANSWER_TEXT, have);
 	return suspicion;
 }

@@ -88,4 +88,20 @@ static __always_inline void bytes_pass(struct bytes *b, __u32 count)
 	b->left -= count;
 }
 
+#define TEXT_CLEARED 8 /* words in one step */
+
+/*
+ * Clear the first @have bytes, at most @most, of a text that was looked at: none is kept. The words are volatile because clang
+ * would call memset().
+ */
+static __always_inline void text_forget(__u64 *text, __u32 most, __u32 have)
+{
+#pragma clang loop unroll(disable)
+	for (__u32 at = 0; at < most / 8 && at < (have + 7) / 8; at += TEXT_CLEARED) {
+#pragma clang loop unroll(full)
+		for (int k = 0; k < TEXT_CLEARED; k++)
+			PLAIN(&text[at + k]) = 0;
+	}
+}
+
 #endif

@@ -12,6 +12,7 @@
 #include "wire/command.h"
 #include "wire/flow.h"
 #include "protocol/command.h"
+#include "protocol/http1_head.h"
 #include "protocol/request.h"
 
 /* Requests without a reply, and how many different times these have. Powers of 2. */
@@ -19,8 +20,7 @@
 #define COMMANDS_BATCHES 32
 #define COMMANDS_CHUNK	 64
 
-/* Maximum of bytes that are looked at together, and words of 8 bytes in one step. After the bytes a step may reach others. */
-#define PIPELINE_TEXT  1024
+/* Words of 8 bytes of a text that are looked at in one step. After its last bytes a step may reach others. */
 #define PIPELINE_WORDS 2
 #define PIPELINE_AFTER (PIPELINE_WORDS + 1)
 
@@ -115,7 +115,10 @@ struct command_conn {
 	struct command_batch batches[COMMANDS_BATCHES];
 	union {
 		__u32 queue[COMMANDS_QUEUED];
-		__u64 text[PIPELINE_TEXT / 8 + PIPELINE_AFTER]; /* of a look (pipeline.bpf.c) */
+		struct {
+			struct http1_head head; /* of a look (pipeline.bpf.c) */
+			__u64 text[(HTTP1_HEAD_MOST + HTTP1_HEAD_AFTER) / 8];
+		};
 	};
 };
 

@@ -80,35 +80,90 @@ static __always_inline void put_after(__u64 *last, __u64 word)
 		last[k] = word;
 }
 
-/*
- * Most reads are one GET, whose head ends with the read and has no other empty line. That shows without
- * a look at its fields: a body of its own would come with a later read, which then is not understood.
- */
-__noinline int pipeline_is_single(struct command_conn *look, __u32 count)
+/* Copy the first of @count bytes, of one buffer, to look->text. Return their number. */
+static __always_inline __u64 text_copied(struct command_conn *look, __u32 count)
 {
 	__u64 size = count;
 	struct bytes bytes;
-	__u64 *last;
-	bool single;
-	__u8 *text;
+
+	bytes_begin(&bytes, count);
+	if (!bytes_more(&bytes))
+		return 0;
+	if (size > bytes.left)
+		size = bytes.left;
+	if (size > HTTP1_HEAD_MOST)
+		size = HTTP1_HEAD_MOST;
+	barrier_var(size); /* or the verifier does not see its bounds */
+	if (size < sizeof(__u32) || size > HTTP1_HEAD_MOST ||
+	    bpf_probe_read_user(look->text, size, (void *)bytes.at))
+		return 0;
+	return size;
+}
+
+/* Return whether all of the text of @size bytes is one request, as far as its end says: most are a GET. */
+static __always_inline bool text_is_get(const struct command_conn *look, __u64 size)
+{
+	const __u8 *text = (const __u8 *)look->text;
+
+	return *text == 'G' && *(const __u32 *)(text + size - sizeof(__u32)) == HTTP1_HEAD_END;
+}
+
+/*
+ * The text of @size bytes ends with an empty line. Return whether that is the first one, and clear the text. Then the GET is
+ * whole, whatever its fields say: a body would come with a later read, which then is not understood.
+ */
+static __always_inline bool get_is_whole(struct command_conn *look, __u64 size)
+{
+	__u8 *text = (__u8 *)look->text;
+	__u64 *last = (__u64 *)(text + size - sizeof(__u32));
+	bool whole;
+
+	put_after(last, ~0ULL);
+	whole = lines_apart(text, size - sizeof(__u32));
+	put_after(last, 0);
+	return whole;
+}
+
+static long head_step(__u32 i, struct command_conn **look)
+{
+	return http1_head_step(&(*look)->head, (const __u8 *)(*look)->text);
+}
+
+/* Go through the head line by line, and clear the text. Return the size of the request; 0: it is not known. */
+__noinline __u32 head_walked(struct command_conn *look, __u32 size)
+{
+	struct http1_head *h;
 
 	if (!look)
 		return 0;
-	bytes_begin(&bytes, count);
-	if (!bytes_more(&bytes) || bytes.left < size)
-		return 0;
-	text = (__u8 *)look->text;
-	barrier_var(size); /* or the verifier does not see its bounds */
-	if (size < sizeof(__u32) || size > PIPELINE_TEXT)
-		return 0;
-	if (bpf_probe_read_user(text, size, (void *)bytes.at))
-		return 0;
-	last = (__u64 *)(text + size - sizeof(__u32));
-	single = *text == 'G' && *(__u32 *)last == HTTP1_HEAD_END;
-	put_after(last, ~0ULL);
-	single &= lines_apart(text, size - sizeof(__u32));
-	put_after(last, 0);
-	return single;
+	h = &look->head;
+	*h = (struct http1_head){.size = size};
+	if (http1_head_begins((const __u8 *)look->text))
+		bpf_loop(HTTP1_HEAD_STEPS, head_step, &look, 0);
+	text_forget(look->text, HTTP1_HEAD_MOST, size);
+	return h->over ? h->at + h->length : 0;
+}
+
+__noinline int pipeline_head(struct command_conn *look, __u32 count)
+{
+	__u64 copied = look ? text_copied(look, count) : 0;
+	__u32 size;
+
+	if (!copied)
+		return PIPELINE_UNCLEAR;
+	if (copied == count && text_is_get(look, copied))
+		return get_is_whole(look, copied) ? PIPELINE_ONE : PIPELINE_UNCLEAR;
+	size = head_walked(look, copied);
+	if (size < count)
+		return PIPELINE_UNCLEAR;
+	if (size == count)
+		return PIPELINE_ONE;
+	look->in = (struct command_side){
+		.stage = HTTP1_BODY,
+		.left = 1,
+		.skip = size - count,
+	};
+	return PIPELINE_KEPT;
 }
 
 static long look_step(__u32 i, struct pipeline_call *call)

@@ -24,6 +24,7 @@ enum pipeline {
 	PIPELINE_MORE, /* another one begins */
 	PIPELINE_WRONG,
 	PIPELINE_UNSEEN,
+	PIPELINE_UNCLEAR, /* of pipeline_head() */
 };
 
 /*
@@ -32,8 +33,11 @@ enum pipeline {
  */
 int pipeline_look(struct command_conn *h, __u32 count, __u32 skip, int first);
 
-/* Return whether a read of @count bytes is surely one whole request without a body. @look: room for its bytes. */
-int pipeline_is_single(struct command_conn *look, __u32 count);
+/*
+ * The same for a read with which a request begins, if its head can be found without a look at each byte. PIPELINE_UNCLEAR: it
+ * cannot, or more bytes follow the request. @look: room for the bytes, and the state after PIPELINE_KEPT.
+ */
+int pipeline_head(struct command_conn *look, __u32 count);
 
 /* The request of @c was read until @last_read_ns, and is under way or complete: it is the first one. Return 0. */
 int pipeline_takes(struct command_conn *h, const struct conn *c, __u64 last_read_ns);
@@ -130,8 +134,8 @@ static __always_inline void pipeline_follow(const struct sock *sk, struct conn *
 					    __u32 flags, __u64 last_read_ns)
 {
 	struct command_conn *h, *look;
+	int said = PIPELINE_UNCLEAR;
 	__u32 zero = 0;
-	int said;
 
 	if (!pipeline_is_possible(sk, c, flags))
 		return;
@@ -141,20 +145,19 @@ static __always_inline void pipeline_follow(const struct sock *sk, struct conn *
 	look = bpf_map_lookup_elem(&pipeline_looks, &zero);
 	if (!look)
 		return;
-	if (!last_read_ns && (!h || h->in.stage == HTTP1_START) && c->bytes_in == bytes &&
-	    pipeline_is_single(look, bytes)) {
+	if (!last_read_ns && (!h || h->in.stage == HTTP1_START) && c->bytes_in == bytes)
+		said = pipeline_head(look, bytes);
+	if (said == PIPELINE_ONE && h)
+		h->in.type = 0;
+	if (said == PIPELINE_UNCLEAR) {
 		if (h)
-			h->in.type = 0;
-		return;
+			look = h;
+		else
+			look->in = (struct command_side){};
+		said = last_read_ns == PIPELINE_UNKNOWN
+			       ? PIPELINE_UNSEEN
+			       : pipeline_look(look, bytes, bytes - c->bytes_in, !last_read_ns);
 	}
-	if (h)
-		look = h;
-	else
-		look->in = (struct command_side){};
-	if (last_read_ns == PIPELINE_UNKNOWN)
-		said = PIPELINE_UNSEEN;
-	else
-		said = pipeline_look(look, bytes, bytes - c->bytes_in, !last_read_ns);
 	if (said == PIPELINE_ONE)
 		return;
 	if (!h)

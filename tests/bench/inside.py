@@ -46,6 +46,23 @@ MODES = {"default": [], "--http": ["--http"], "--http, a route": ["--route", "/*
          "--tls": ["--tls"], "--tls, a route": ["--tls", "--route", "/*"],
          "--protocol": ["--protocol", "{protocol}:{port}"]}
 WRK = ["wrk", "-c", CONNECTIONS, "-t", 1, "-d", f"{LONGEST}s"]
+# A GET of a browser, of some 600 bytes, and a POST of 140, with its body.
+BROWSER = """
+wrk.headers["User-Agent"] = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+wrk.headers["Accept"] = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+wrk.headers["Accept-Language"] = "en-US,en;q=0.5"
+wrk.headers["Accept-Encoding"] = "gzip, deflate, br, zstd"
+wrk.headers["Connection"] = "keep-alive"
+wrk.headers["Cookie"] = "session=" .. string.rep("0123456789abcdef", 8)
+wrk.headers["Upgrade-Insecure-Requests"] = "1"
+wrk.headers["Sec-Fetch-Dest"] = "document"
+wrk.headers["Cache-Control"] = "max-age=0"
+"""
+POST = """
+wrk.method = "POST"
+wrk.headers["Content-Type"] = "application/json"
+wrk.body = '{"name": "a value", "n": 12345}'
+"""
 H2LOAD = ["h2load", "-c", CONNECTIONS, "-m", STREAMS, "-D", LONGEST]
 IN_CLEAR = ["default", "--http", "--http, a route"]
 WARM_SECONDS = 0.5  # in which the handshakes end
@@ -62,9 +79,9 @@ TRACEFS = "/sys/kernel/tracing"
 
 
 class Web:
-    """nginx. Its own status page has the number of requests."""
+    """nginx. Its own status page has the number of requests. @script: of wrk, in Lua."""
 
-    def __init__(self, stack, listen, load):
+    def __init__(self, stack, listen, load, script=""):
         server = "keepalive_requests 1000000000; "
         secure = "ssl" in listen.split()
         if secure:
@@ -73,6 +90,10 @@ class Web:
         self.nginx = stack.enter_context(contextlib.closing(pinned_nginx(listen_options=listen, server=server)))
         self.port = self.nginx.port
         self.load = [*load, f"http{'s' * secure}://127.0.0.1:{self.port}/"]
+        if script:
+            path = Path(self.nginx.files.name, "load.lua")
+            path.write_text(script, encoding="ascii")
+            self.load += ["-s", path]
 
     def requests(self):
         return self.nginx.status()["requests"]
@@ -147,6 +168,8 @@ IN_TLS = ["--tls", "--tls, a route"]
 COMMANDS = [["default", "--protocol"], ["--protocol"]]
 PROTOCOLS = [
     Protocol("HTTP/1.1", Web, ("", WRK), IN_CLEAR, IN_CLEAR[1:]),
+    Protocol("HTTP/1.1, a browser's GET", Web, ("", WRK, BROWSER), IN_CLEAR, IN_CLEAR[1:]),
+    Protocol("HTTP/1.1, POST", Web, ("", WRK, POST), IN_CLEAR, IN_CLEAR[1:]),
     Protocol("HTTP/2 (h2c)", Web, ("http2", H2LOAD), IN_CLEAR, IN_CLEAR[1:]),
     Protocol("HTTP/1.1 in TLS", Web, ("ssl", WRK), ["default", "--http", *IN_TLS], IN_TLS),
     Protocol("HTTP/2 in TLS", Web, ("ssl http2", H2LOAD), ["default", *IN_TLS], IN_TLS),

@@ -305,6 +305,7 @@ static const struct {
 	/* Bits and the length of pieces, then messages. */
 	SEED("http1", "\x20GET / HTTP/1.1\r\nHost: a\r\nA: b\r\n\r\nGET /b HTTP/1.1\r\n\r\n"),
 	SEED("http1", "\x3cPOST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhelloHEAD /b HTTP/1.0\r\n\r\nCONNECT a HTTP/1.1\r\n"),
+	SEED("http1", "\x20PATCH /a HTTP/1.1\r\nContent-Type: a\r\nContent-Length: 1234\r\nTransfer: a\r\n\r\nhello"),
 	SEED("http1", "\x0cPUT / HTTP/1.1\nTransfer-Encoding: gzip, chunked\n\n1a;b\nabcdefghijklmnopqrstuvwxyz\r\n0\r\nA: b\r\n\r\nGET"),
 	SEED("http1", "\x11HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.0 204 No Content\r\n\r\n"),
 	SEED("http1", "\x1dHTTP/1.1 404\r\ntransfer-encoding: Chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nHTTP/1.1 304 Not\r\n\r\nHTTP/1.1 200 OK\r\n\r\nall"),

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../../bpf/protocol/http1.h"
+#include "../../bpf/protocol/http1_head.h"
 
 struct http1_feeding {
 	bool responses;
@@ -57,6 +57,24 @@ static inline bool http1_feed(struct command_side *s, const struct http1_feeding
 		if (what & (COMMAND_WRONG | COMMAND_UPGRADES))
 			return false;
 	}
+}
+
+/*
+ * Go through the head at the start of @length bytes that one call has moved, as head_walked() does. Return the size of the
+ * request; 0: it is not known.
+ */
+static inline size_t http1_head_walk(const uint8_t *data, size_t length)
+{
+	uint8_t text[HTTP1_HEAD_MOST + HTTP1_HEAD_AFTER] = {0};
+	struct http1_head h = {
+		.size = (uint32_t)(length < HTTP1_HEAD_MOST ? length : HTTP1_HEAD_MOST)};
+
+	memcpy(text, data, h.size);
+	if (!http1_head_begins(text))
+		return 0;
+	for (unsigned int i = 0; i < HTTP1_HEAD_STEPS && !http1_head_step(&h, text);)
+		i++;
+	return h.over ? h.at + h.length : 0;
 }
 
 #endif

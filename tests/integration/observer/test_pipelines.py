@@ -4,7 +4,7 @@ servers, and with bytes that a test writes itself. tests/unit/bpf/protocol/http1
 
 tools/mutate: "a response to HEAD has a body", "a second request in a read is not looked for"; "a request read before the
 pipeline has the later read's time". And: "pipelined requests are answered by the last response alone"; "a body in chunks ends
-with its first one"; "a GET is single whatever follows".
+with its first one"; "a GET is single whatever follows"; "a POST is all of its read".
 """
 import re
 import socket
@@ -195,6 +195,34 @@ def test_a_second_request_is_found_at_any_place(start):
             server.close()
     entry = scene.end()
     assert entry["exchanges"] == 3 * len(lengths) and entry["pipelined"] == len(lengths)
+    assert entry["pipelines_given_up"] == 0
+
+
+def posted(length, name="Content-Length"):
+    """Return a POST with a head of any length, and a body that looks like a request."""
+    body = ask("/body")
+    return ask("/", "POST", f"A: {'a' * length}\r\n{name}: {len(body)}\r\nContent-Type: a\r\n", body.decode())
+
+
+def test_a_body_is_no_request_at_any_place(start):
+    """A read has a POST and its body, or another request after it, or a part of the body. A field's name may be in small letters,
+    and the read may fill two buffers."""
+    scene = Scene(start, "--http")
+    lengths = [*range(1, 30), 860, 875, 900, 1100]
+    for length in lengths:
+        whole = posted(length, "content-length" if length % 2 else "Content-Length")
+        for parts, count in (([whole, whole], 2), ([whole + ask("/b")], 2), ([whole[:-9], whole[-9:], whole], 2)):
+            client, server = scene.connect()
+            for part in parts:
+                client.sendall(part)
+                server.recvmsg_into([bytearray(length), bytearray(8192)] if length % 3 else [bytearray(8192)])
+                if part.endswith(whole[-9:]):
+                    server.sendall(ANSWER * (count if len(parts) == 1 else 1))
+                    client.recv(4096)
+            client.close()
+            server.close()
+    entry = scene.end()
+    assert entry["exchanges"] == 6 * len(lengths) and entry["pipelined"] == len(lengths)
     assert entry["pipelines_given_up"] == 0
 
 

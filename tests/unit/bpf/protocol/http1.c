@@ -82,6 +82,8 @@ static void heads_end_with_an_empty_line(void **state)
 	ASKS("M-SEARCH * HTTP/1.1\r\n\r\nOPTIONS http://a/ HTTP/1.1\r\nC:\r\nT: \r\nCookie: "
 	     "a=b\r\n\r\n",
 	     "()()");
+	/* Lines without a name. */
+	ASKS("GET / HTTP/1.1\r\nCookie\r\nTransfer\nC d: \r\nContent-Lengt h: 5\r\n\r\n", "()");
 }
 
 static void bodies_have_a_length(void **state)
@@ -121,6 +123,9 @@ static void other_bytes_are_no_requests(void **state)
 	ASKS("ABCDEFGHIJKLMNOPQRSTUVWXYZ / HTTP/1.1\r\n", "(wrong");
 	ASKS("POST / HTTP/1.1\r\nContent-Length: 5x\r\n", "(wrong");
 	ASKS("POST / HTTP/1.1\r\nContent-Length: 5 5\r\n", "(wrong");
+	ASKS("POST / HTTP/1.1\r\nContent-Length : 5\r\n", "(wrong");
+	ASKS("POST / HTTP/1.1\r\nContent-Length\n", "(wrong");
+	ASKS("POST / HTTP/1.1\r\nTransfer-Encoding\t: chunked\r\n", "(wrong");
 	ASKS("POST / HTTP/1.1\r\nContent-Length:\r\n", "(wrong");
 	ASKS("POST / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 5\r\n", "(wrong");
 	ASKS("POST / HTTP/1.1\r\nContent-Length: 1234567890123456789\r\n", "(wrong");
@@ -288,6 +293,132 @@ static void other_bytes_end_no_line(void **state)
 	}
 }
 
+/* ---- heads by words ---- */
+
+static void count_said(void *context, struct command_side *s, int what)
+{
+	unsigned int *counts = context;
+
+	(void)s;
+	counts[0] += !!(what & COMMAND_BEGINS);
+	counts[1] += !!(what & COMMAND_ENDS);
+	counts[2] += !!(what & COMMAND_WRONG);
+}
+
+/* Return the size of the request that @length bytes begin, or 0. The parser that takes each byte must agree. */
+static size_t head_size(const void *bytes, size_t length)
+{
+	size_t size = http1_head_walk(bytes, length), seen = size < length ? size : length;
+	unsigned int counts[3] = {0};
+	struct http1_feeding f = {.said = count_said, .context = counts};
+	struct command_side s = {0};
+
+	if (!size)
+		return 0;
+	http1_feed(&s, &f, bytes, seen);
+	assert_int_equal(counts[0], 1);
+	assert_int_equal(counts[1], size <= length);
+	assert_int_equal(counts[2], 0);
+	assert_int_equal(s.skip, size - seen);
+	assert_int_equal(s.left, size > length);
+	assert_int_equal(s.stage, size > length ? HTTP1_BODY : HTTP1_START);
+	return size;
+}
+
+#define HEAD(bytes)	     head_size(bytes, sizeof(bytes) - 1)
+#define POST(fields)	     "POST / HTTP/1.1\r\n" fields "\r\n"
+#define WHOLE(bytes)	     assert_int_equal(HEAD(bytes), sizeof(bytes) - 1)
+#define UNCLEAR(bytes)	     assert_int_equal(HEAD(bytes), 0)
+#define SIZE(bytes, expects) assert_int_equal(HEAD(bytes), sizeof(bytes) - 1 + (expects))
+
+static void heads_are_found_by_words(void **state)
+{
+	(void)state;
+	WHOLE("GET / HTTP/1.1\r\n\r\n");
+	WHOLE("DELETE /a?b HTTP/1.0\r\nHost: a\r\n\r\n");
+	WHOLE("OPTIONS * HTTP/1.1\r\nA: b\r\n  Content-Length: 7\r\n\r\n");
+	WHOLE("PATCH /a HTTP/1.1\r\nCookie: c\r\ncONTENT-lENGTH: 5\r\nContent-Type: "
+	      "a\r\n\r\n\r\n\r\n\n");
+	WHOLE("PUT / HTTP/1.1\r\nA: Content-Length: 9\r\nContent-Lengt: 8\r\nContent-Length: "
+	      "0\r\n\r\n");
+	WHOLE(POST("Host: a\r\nContent-Length: 17\r\nTE: x\r\n") "GET / HTTP/1.1\r\n\r");
+	SIZE(POST("Content-Length: 123456\r\n"), 123456);
+	SIZE(POST("Content-Length: 5\r\n") "hell", 1);
+	SIZE(POST("Content-Length: 5\r\n") "helloGET / HTTP/1.1\r\n\r\n", -18);
+	/* Another one follows a request without a body. */
+	SIZE(POST("") "GET / HTTP/1.1\r\n\r\n", -18);
+}
+
+/* The parser that takes each byte has to look at them. */
+static void other_heads_are_unclear(void **state)
+{
+	(void)state;
+	UNCLEAR("");
+	UNCLEAR("G");
+	UNCLEAR("HEAD / HTTP/1.1\r\n\r\n");
+	UNCLEAR("CONNECT a:1 HTTP/1.1\r\n\r\n");
+	UNCLEAR("DELETES / HTTP/1.1\r\n\r\n");
+	UNCLEAR("\r\nGET / HTTP/1.1\r\n\r\n");
+	UNCLEAR("GET /\r\n\r\n");
+	UNCLEAR("GET / HTTP/2.0\r\n\r\n");
+	UNCLEAR("GET / HTTP/1.1\n\r\n");
+	UNCLEAR("GET / HTTP/1.1\r\n\n");
+	UNCLEAR("GET / HTTP/1.1\r\n\rA");
+	UNCLEAR("GET / HTTP/1.1\r\nHost: a\r\n");
+	UNCLEAR(POST("Content-Length:5\r\n") "hello");
+	UNCLEAR(POST("Content-Length:  5\r\n") "hello");
+	UNCLEAR(POST("Content-Length: 5 \r\n") "hello");
+	UNCLEAR(POST("Content-Length: 5\n") "hello");
+	UNCLEAR(POST("Content-Length: \r\n"));
+	UNCLEAR(POST("Content-Length: 5x\r\n"));
+	UNCLEAR(POST("Content-Length : 5\r\n") "hello");
+	UNCLEAR(POST("Content-Length: 1234567\r\n"));
+	UNCLEAR(POST("Content-Length: 5\r\nContent-Length: 5\r\n") "hello");
+	UNCLEAR(POST("Content-Length: 5\r\ntransfer-encoding: chunked\r\n") "hello");
+	UNCLEAR(POST("Content-Length: 5\r\nTransfer-Encoding : chunked\r\n") "hello");
+}
+
+/* Bytes that are almost others take no field's place. */
+static void names_of_other_bytes_are_other_names(void **state)
+{
+	static const char head[] = POST("Content-Length: 5\r\n") "hello";
+	const size_t name = sizeof("POST / HTTP/1.1\r\n") - 1;
+
+	(void)state;
+	for (size_t at = name; at < name + sizeof("Content-Length:") - 1; at++)
+		for (unsigned int byte = 0; byte < 256; byte++) {
+			uint8_t bytes[sizeof(head) - 1];
+
+			memcpy(bytes, head, sizeof(bytes));
+			bytes[at] = (uint8_t)byte;
+			if (head_size(bytes, sizeof(bytes)) == sizeof(bytes))
+				assert_int_equal(byte | 0x20, (uint8_t)head[at] | 0x20);
+		}
+}
+
+/* Each line of any length, so that what matters is at each place of a word, up to the longest text. */
+static void heads_have_any_length(void **state)
+{
+	char letters[HTTP1_HEAD_MOST];
+
+	(void)state;
+	memset(letters, 'c', sizeof(letters));
+	for (size_t first = 0; first < 40; first++)
+		for (size_t second = 0; second < HTTP1_HEAD_MOST; second += second < 40 ? 1 : 13) {
+			char bytes[2 * HTTP1_HEAD_MOST];
+			int head = snprintf(bytes, sizeof(bytes),
+					    "POST /%.*s HTTP/1.1\r\nX: %.*s\r\nContent-Length: "
+					    "20\r\n\r\n",
+					    (int)first, letters, (int)second, letters);
+
+			memset(bytes + head, '\n', 20);
+			assert_int_equal(head_size(bytes, (size_t)head + 20),
+					 head <= HTTP1_HEAD_MOST ? head + 20 : 0);
+			for (int cut = 1; cut < head; cut += 7)
+				assert_int_equal(head_size(bytes, (size_t)(head - cut)), 0);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +433,10 @@ int main(void)
 		cmocka_unit_test(bodies_may_be_long),
 		cmocka_unit_test(empty_lines_are_found_anywhere),
 		cmocka_unit_test(other_bytes_end_no_line),
+		cmocka_unit_test(heads_are_found_by_words),
+		cmocka_unit_test(other_heads_are_unclear),
+		cmocka_unit_test(names_of_other_bytes_are_other_names),
+		cmocka_unit_test(heads_have_any_length),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
