@@ -169,7 +169,9 @@ struct conn {
 	};
 	/* With --route (tcp/route.h). */
 	__u8 route; /* of this exchange */
-	__u8 pad[3];
+	/* Of the latest read of an older connection that seems to be a frame of WebSocket's (tcp/speaks.h). */
+	__u8 frames;	  /* how many such reads there were, of different masks */
+	__u16 mask;	  /* the start of its mask */
 	__u32 route_skip; /* bytes of the current read before those of a message */
 	struct conn_sample sample;
 	struct conn_split split;

@@ -147,4 +147,30 @@ WEBSOCKET_INLINE int websocket_pass(struct websocket_side *s, __u64 count)
 	return s->left ? 0 : websocket_frame_over(s);
 }
 
+#define WEBSOCKET_LOOK 5 /* bytes of a frame that are looked at */
+
+/*
+ * Return whether a read of @count bytes seems to be one whole frame of a client's, with a message or a ping or pong. @f: its
+ * first WEBSOCKET_LOOK bytes. *ret_mask: those of the mask that are among them.
+ */
+WEBSOCKET_INLINE int websocket_fills(const __u8 *f, __u32 count, __u16 *ret_mask)
+{
+	__u8 first = f[0] & WEBSOCKET_IS_CONTROL ? f[0] : f[0] & ~WEBSOCKET_COMPRESSED;
+	__u32 length = f[1] & WEBSOCKET_LENGTH_BITS, head = 2;
+
+	if ((first != 0x81 && first != 0x82 && first != 0x89 && first != 0x8a) || f[1] == length)
+		return 0;
+	*ret_mask = (__u16)(f[2] | f[3] << 8);
+	if (length == WEBSOCKET_LENGTH_16) {
+		*ret_mask = f[4];
+		length = (__u32)f[2] << 8 | f[3];
+		head += WEBSOCKET_WIDE_16;
+		if (length < WEBSOCKET_LENGTH_16)
+			return 0;
+	} else if (length == WEBSOCKET_LENGTH_64) {
+		return 0;
+	}
+	return count == head + WEBSOCKET_MASK_BYTES + length;
+}
+
 #endif

@@ -46,6 +46,8 @@ enum start {
 	START_OLD_RECORD,
 	START_OLD_FRAME,
 	START_UNSEEN = 1 << 8, /* besides: the bytes cannot be seen */
+	START_FRAME = 1 << 9,  /* besides: the read seems to be a frame of WebSocket's */
+	START_MASK = 16,       /* and from this bit on is the start of its mask */
 };
 
 /* Return whether a request of HTTP/1 begins. Leave out CONNECT, after which another protocol follows. */
@@ -449,8 +451,26 @@ static __always_inline void speaks_unseen(const struct conn *c)
 }
 
 /*
+ * A read of an older connection seems to be a frame of WebSocket's. Count the connection at the second one: other
+ * protocols have such a read by chance. Masks differ (RFC 6455, 5.3), but the same message of another protocol may come
+ * again. With --http the frames are followed (older_pushes.h).
+ */
+static __always_inline void speaks_frame(struct conn *c, __u16 mask)
+{
+	struct service_slot *slot = slot_of(c->service);
+
+	if (config.http || c->frames >= 2 || (c->frames && mask == c->mask))
+		return;
+	c->mask = mask;
+	c->frames++;
+	if (slot && c->frames == 2)
+		count_atomic(slot, COUNTER_PERHAPS_WEBSOCKET, 1);
+}
+
+/*
  * Return what the first bytes of the current read of @count bytes begin (enum start), with START_UNSEEN if they cannot
- * be seen. Fewer than START_BYTES decide nothing. @first: it is the first read. A separate function like start_walk().
+ * be seen, or START_FRAME. Fewer than START_BYTES decide nothing. @first: it is the first read. A separate function like
+ * start_walk().
  */
 __u32 start_look(__u32 count, __u32 old, __u32 first);
 
@@ -466,7 +486,9 @@ static __always_inline struct talk *speaks_first(const struct sock *sk, struct c
 
 	if (start & START_UNSEEN)
 		speaks_unseen(c);
-	start &= ~START_UNSEEN;
+	if (start & START_FRAME)
+		speaks_frame(c, start >> START_MASK);
+	start &= START_UNSEEN - 1;
 	if (start == START_HTTP1) {
 		c->marks |= MARK_SETTLED | MARK_HTTP1;
 		return NULL;

@@ -61,6 +61,7 @@ enum counter {
 	COUNTER_TLS,		   /* connections with TLS */
 	COUNTER_TLS_UNKNOWN,	   /* of these: protocol inside not known: not timed */
 	COUNTER_UNRECOGNISED,	   /* connections whose first bytes cannot be read (io_uring) */
+	COUNTER_PERHAPS_WEBSOCKET, /* connections whose reads seem to be frames; without --http */
 	COUNTER_LOOKED,		   /* sampled reads whose requests were counted */
 	COUNTER_LOOKED_REQUESTS,   /* requests that began in these */
 	COUNTER_NAGLE_HELD, /* responses whose end waited for an ACK of their start (Nagle) */

@@ -133,6 +133,24 @@ static bool hint_trailing(const struct run *run, const struct run_service *servi
 	return true;
 }
 
+/* The bytes of a few reads look so. With --http the observer follows the frames. */
+static bool hint_websocket(const struct run *run, const struct run_service *service,
+			   struct report_hint *hint)
+{
+	uint64_t connections = service->losses[RUN_LOSS_PERHAPS_WEBSOCKET];
+	char count[SHORT_TEXT];
+
+	(void)run;
+	if (!connections)
+		return false;
+	snprintf(hint->text, sizeof(hint->text),
+		 "%s connections that are older than the observation seem to be WebSocket's. "
+		 "Each of their messages that the server answered counts as an exchange. "
+		 "sojourn observe --http counts messages apart",
+		 page_count(connections, count));
+	return true;
+}
+
 /* This is no guess either, where the share is known. */
 static bool hint_upstreams(const struct run *run, const struct run_service *service,
 			   struct report_hint *hint)
@@ -142,7 +160,7 @@ static bool hint_upstreams(const struct run *run, const struct run_service *serv
 
 static bool (*const hints[])(const struct run *run, const struct run_service *service,
 			     struct report_hint *hint) = {
-	hint_upstreams, hint_accept, hint_nagle, hint_network, hint_trailing,
+	hint_upstreams, hint_accept, hint_nagle, hint_network, hint_trailing, hint_websocket,
 };
 
 size_t report_hints(const struct run *run, const struct run_service *service,

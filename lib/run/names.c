@@ -76,8 +76,9 @@ const char *const run_loss_names[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_UNTRACKED] = "untracked",
 	[RUN_LOSS_TLS_UNKNOWN] = "tls_unknown",
 	[RUN_LOSS_UNRECOGNISED] = "unrecognised",
+	[RUN_LOSS_PERHAPS_WEBSOCKET] = "perhaps_websocket",
 };
-CHECK_LAST(run_loss_names, RUN_LOSS_COUNT, RUN_LOSS_UNRECOGNISED);
+CHECK_LAST(run_loss_names, RUN_LOSS_COUNT, RUN_LOSS_PERHAPS_WEBSOCKET);
 
 const char *const run_loss_help[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_OVERLAPPED] = "request readable before the previous response was complete",
@@ -113,8 +114,10 @@ const char *const run_loss_help[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_TLS_UNKNOWN] = "TLS connections whose protocol is not known: not timed",
 	[RUN_LOSS_UNRECOGNISED] =
 		"connections read by io_uring: times are right unless they speak TLS or HTTP/2",
+	[RUN_LOSS_PERHAPS_WEBSOCKET] = "connections older than the observation, whose exchanges "
+				       "may be messages of WebSocket",
 };
-CHECK_LAST(run_loss_help, RUN_LOSS_COUNT, RUN_LOSS_UNRECOGNISED);
+CHECK_LAST(run_loss_help, RUN_LOSS_COUNT, RUN_LOSS_PERHAPS_WEBSOCKET);
 
 const bool run_loss_is_lost[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_STORAGE_FAILED] = true,

@@ -163,6 +163,63 @@ static void lengths_that_prove_nothing(void **state)
 	}
 }
 
+/* ---- frames of which only the start is seen ---- */
+
+/* Return how many reads of each length up to @most are filled by one frame that begins with @head. */
+static unsigned int filled(const char head[static WEBSOCKET_LOOK], uint32_t most,
+			   uint32_t *ret_last)
+{
+	unsigned int count = 0;
+	__u16 mask;
+
+	for (uint32_t length = WEBSOCKET_LOOK; length <= most; length++)
+		if (websocket_fills((const uint8_t *)head, length, &mask)) {
+			*ret_last = length;
+			count++;
+		}
+	return count;
+}
+
+static void one_length_fills_a_read(void **state)
+{
+	static const struct {
+		const char *head;
+		uint32_t length; /* 0: none */
+	} heads[] = {
+		{"\x81\x80mas", 6},	    {"\x82\xfdmas", 131},	  {"\xc1\x85mas", 11},
+		{"\xc2\x85mas", 11},	    {"\x89\x80mas", 6},		  {"\x8a\x84mas", 10},
+		{"\x82\xfe\x00\x7em", 134}, {"\x81\xfe\xff\xffm", 65543}, {"\x81\x05mas", 0},
+		{"\x01\x85mas", 0},	    {"\x80\x85mas", 0},		  {"\x83\x85mas", 0},
+		{"\x88\x82mas", 0},	    {"\xc9\x80mas", 0},		  {"\xa1\x85mas", 0},
+		{"\x81\xfe\x00\x7dm", 0},   {"\x81\xff\x00\x00\x00", 0},  {"GET /", 0},
+	};
+	uint32_t length = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++) {
+		assert_int_equal(filled(heads[i].head, 70000, &length), !!heads[i].length);
+		if (heads[i].length)
+			assert_int_equal(length, heads[i].length);
+	}
+}
+
+/* Of all starts of a short read, 6 in 65,536 are a frame's. */
+static void few_bytes_fill_a_read(void **state)
+{
+	(void)state;
+	for (uint32_t length = WEBSOCKET_LOOK; length <= 131; length++) {
+		unsigned int count = 0;
+
+		for (unsigned int bytes = 0; bytes < 1 << 16; bytes++) {
+			uint8_t head[WEBSOCKET_LOOK] = {(uint8_t)(bytes >> 8), (uint8_t)bytes};
+			__u16 mask;
+
+			count += websocket_fills(head, length, &mask) != 0;
+		}
+		assert_int_equal(count, length < 6 ? 0 : 6);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +227,8 @@ int main(void)
 		cmocka_unit_test(lengths_of_all_forms),
 		cmocka_unit_test(what_is_forbidden),
 		cmocka_unit_test(lengths_that_prove_nothing),
+		cmocka_unit_test(one_length_fills_a_read),
+		cmocka_unit_test(few_bytes_fill_a_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
