@@ -22,6 +22,7 @@
 #include "sample.h"
 #include "service.h"
 #include "status.h"
+#include "tls.h"
 
 static __always_inline struct clear_socket clear_socket_of(const struct conn *c)
 {
@@ -67,6 +68,20 @@ __noinline int clear_route(const struct conn *c)
 	if (conn)
 		conn->route = ROUTE_TLS;
 	return route;
+}
+
+/* The library writes records of its own in other calls than its write. */
+__noinline int clear_carries(const struct conn *c, int answers)
+{
+	const struct clear_conn *conn = c ? clear_of(c) : NULL;
+	const struct clear_call *call;
+
+	if (!conn)
+		return TLS_CARRIES_UNKNOWN;
+	if (conn->carries || !answers)
+		return conn->carries;
+	call = clear_call_now();
+	return call && call->kind != CLEAR_WRITE ? TLS_CARRIES_ANY : TLS_CARRIES_UNKNOWN;
 }
 
 /* ---- calls of the library ---- */
@@ -167,8 +182,10 @@ static __always_inline void go_enters(const struct clear_registers *registers, _
 		clear_writes(&call);
 }
 
+/* BoringSSL's SSL_read() and SSL_write() call SSL_do_handshake() if nobody has. */
 static __always_inline void thread_enters(const struct clear_registers *registers, __u64 probe)
 {
+	const struct clear_call *outer;
 	struct clear_call call = {
 		.ssl = CLEAR_FIRST(registers),
 		.text = CLEAR_SECOND(registers),
@@ -182,6 +199,9 @@ static __always_inline void thread_enters(const struct clear_registers *register
 		call.taken = CLEAR_FOURTH(registers);
 	else if (call.form == CLEAR_INT)
 		call.length &= 0x7fffffff; /* the upper half is undefined */
+	outer = call.kind == CLEAR_HANDSHAKE ? bpf_map_lookup_elem(&clear_calls, &thread) : NULL;
+	if (outer && outer->ssl == call.ssl && outer->kind != CLEAR_HANDSHAKE)
+		return;
 	bpf_map_update_elem(&clear_calls, &thread, &call, BPF_ANY);
 	if (call.kind == CLEAR_WRITE)
 		clear_writes(&call);
@@ -238,6 +258,26 @@ static __always_inline __u32 clear_taken(const struct clear_call *call, __s64 re
 	return length;
 }
 
+/* Return whether the first text of a connection that may carry HTTP/2 is a request of HTTP/1. */
+static __always_inline bool clear_is_http1(const struct clear_streams *t, __u64 text, __u32 length)
+{
+	__u8 got[4] = {};
+
+	if (t->hidden != COUNTER_TLS_UNKNOWN || t->preface || length < sizeof(got) ||
+	    bpf_probe_read_user(got, sizeof(got), (void *)text))
+		return false;
+	return got[0] >= 'A' && got[0] <= 'Z' && !(got[0] == 'P' && got[1] == 'R' && got[2] == 'I');
+}
+
+/* Text has been read while it was not known what the connection carries. */
+static __always_inline void clear_decides(struct clear_conn *conn, const struct clear_streams *t)
+{
+	if (t->preface == CLEAR_PREFACE)
+		conn->carries = TLS_CARRIES_HTTP2;
+	else if (!t->preface)
+		conn->carries = TLS_CARRIES_UNKNOWN;
+}
+
 /* Return whether the text is of a connection whose streams are followed. */
 static __always_inline bool clear_follows(const struct clear_call *call, __u32 length)
 {
@@ -255,10 +295,18 @@ static __always_inline bool clear_follows(const struct clear_call *call, __u32 l
 		clear_streams_wrote(t, call->text, length, call->sent_ns);
 		return true;
 	}
+	if (conn && clear_is_http1(t, call->text, length)) {
+		conn->carries = TLS_CARRIES_HTTP1;
+		t->hidden = 0;
+		clear_streams_over(t);
+		return false;
+	}
 	arrival_ns = clear_records_taken(&t->records, length, call->length);
 	if (conn && conn->arrival_ns)
 		arrival_ns = conn->arrival_ns;
 	clear_streams_read(t, call->text, length, arrival_ns);
+	if (conn && !conn->carries)
+		clear_decides(conn, t);
 	return true;
 }
 
@@ -292,12 +340,12 @@ static __always_inline void go_returns(const struct clear_registers *registers, 
 	go_releases(&call);
 }
 
-static __always_inline void thread_returns(const struct clear_registers *registers)
+static __always_inline void thread_returns(const struct clear_registers *registers, __u64 probe)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct clear_call *found = bpf_map_lookup_elem(&clear_calls, &thread), call;
 
-	if (!found)
+	if (!found || found->kind != CLEAR_PROBE_KIND(probe))
 		return;
 	call = *found;
 	bpf_map_delete_elem(&clear_calls, &thread);
@@ -313,7 +361,7 @@ int clear_return(const struct clear_registers *registers)
 	if (CLEAR_PROBE_FORM(probe) == CLEAR_GO)
 		go_returns(registers, probe);
 	else
-		thread_returns(registers);
+		thread_returns(registers, probe);
 	return 0;
 }
 
@@ -405,7 +453,7 @@ int BPF_PROG(clear_received, struct sock *sk, int ret, int flags)
 	conn->service = c->service;
 	clear_arrived(conn, call, c, read_end(sk), ret);
 	key = clear_key_of(call->ssl);
-	t = c->marks & MARK_MULTIPLEXED ? bpf_map_lookup_elem(&clear_streams, &key) : NULL;
+	t = c->marks & MARK_HTTP1 ? NULL : bpf_map_lookup_elem(&clear_streams, &key);
 	if (t)
 		clear_records_read(&t->records, c, ret, read_end(sk), !call->reads);
 	call->reads++;

@@ -67,6 +67,7 @@ struct clear_conn {
 	__u8 pushes;  /* enum push_kind: what the latest response is (clear_pushes.h) */
 	__u8 whole;   /* the text that was read last ends with a head */
 	__u32 ends;   /* enum clear_end */
+	__u32 carries; /* enum tls_carries, if only the text shows it; ANY: it has not */
 	struct route_look look;
 };
 
@@ -112,13 +113,15 @@ struct clear_records {
 	__u8 pad[6];
 };
 
+#define CLEAR_PREFACE 24
+
 /* A connection with HTTP/2, or perhaps with it: streams.h follows its text. */
 struct clear_streams {
 	struct http2_conn conn;
 	struct clear_key key;
 	struct clear_socket socket;
 	__u32 working; /* enum clear_working */
-	__u32 preface; /* bytes of the client's preface that were read */
+	__u32 preface; /* bytes of the client's preface that were read, of CLEAR_PREFACE */
 	__u32 hidden;  /* what counts the connection if it is not followed; 0: it is counted */
 	__u8 reading;  /* a goroutine is in a read */
 	__u8 writing;  /* or in a write, which is one of @working */
@@ -275,6 +278,12 @@ int clear_route(const struct conn *c);
  * caller has to add to @counter.
  */
 int clear_hides(__u32 service, __u32 counter);
+
+/*
+ * Return what the text has shown that the connection carries (enum tls_carries); ANY: nothing yet. @answers: it writes, which
+ * may be an answer. Then it is too late for that.
+ */
+int clear_carries(const struct conn *c, int answers);
 
 /* Follow @length bytes of text that were read, or handed over and written @sent_ns; 0: written now. Return 0. */
 int clear_streams_read(struct clear_streams *t, __u64 text, __u32 length, __u64 arrival_ns);

@@ -3,8 +3,9 @@
  * Follows the streams of HTTP/2 in plain text of TLS, with --tls; see clear.h and streams.h.
  *
  * A connection is followed from the end of its handshake on, if that says HTTP/2 or does not show what follows. The
- * client's first text decides: it has to be the preface. Until then the connection is in no count of protocols. OpenSSL
- * and GnuTLS forbid two calls for one connection at a time, Go two that read or two that write.
+ * client's first text decides: it has to be the preface. A request of HTTP/1 ends this, if the handshake has not said HTTP/2.
+ * Until then the connection is in no count of protocols. OpenSSL and GnuTLS forbid two calls for one connection at a time, Go
+ * two that read or two that write.
  */
 #define WALK_CALLS
 #define STREAMS_OF_TEXT
@@ -14,8 +15,6 @@
 #include "clear.h"
 #include "clear_pushes.h"
 #include "streams.h"
-
-#define PREFACE_BYTES 24
 
 const char clear_preface[32] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -164,7 +163,7 @@ int BPF_PROG(clear_state, const struct sock *sk, int old, int new)
 /* Take what the text has of the preface. Return how many bytes that is; 0: the text is something else. */
 static __always_inline __u32 clear_preface_in(struct clear_streams *t, __u64 text, __u32 length)
 {
-	__u32 have = t->preface, count = PREFACE_BYTES - have;
+	__u32 have = t->preface, count = CLEAR_PREFACE - have;
 	__u8 got[32] = {};
 
 	if (count > length)
@@ -173,7 +172,7 @@ static __always_inline __u32 clear_preface_in(struct clear_streams *t, __u64 tex
 	count &= 31;
 	if (bpf_probe_read_user(got, count, (void *)text))
 		return 0;
-	for (__u32 i = 0; i < PREFACE_BYTES; i++) {
+	for (__u32 i = 0; i < CLEAR_PREFACE; i++) {
 		if (i < count && got[i] != (__u8)clear_preface[(have + i) & 31])
 			return 0;
 	}
@@ -187,12 +186,12 @@ static __always_inline __u32 clear_start(struct streams_call *call, struct clear
 {
 	__u32 before;
 
-	if (t->preface >= PREFACE_BYTES)
+	if (t->preface >= CLEAR_PREFACE)
 		return 0;
 	before = clear_preface_in(t, text, length);
 	if (!before)
 		call->h->flags |= HTTP2_GIVEN_UP;
-	if (t->preface < PREFACE_BYTES || call->h->flags & HTTP2_GIVEN_UP)
+	if (t->preface < CLEAR_PREFACE || call->h->flags & HTTP2_GIVEN_UP)
 		return length;
 	call->h->flags |= HTTP2_FOLLOWED;
 	t->hidden = 0;

@@ -5,11 +5,13 @@
  */
 #include "accept.h"
 #include "arrival.h"
+#include "clear.h"
 #include "front.h"
 #include "older.h"
 #include "place.h"
 #include "sample.h"
 #include "service.h"
+#include "tls.h"
 #include "transmit.h"
 
 /* Mark a listener: its children inherit the storage (BPF_F_CLONE), whatever their port. */
@@ -259,6 +261,16 @@ static __always_inline void beside_ends(const struct sock *sk, const struct conn
 	(void)http2_sought_to_the_end(&stored->conn);
 }
 
+/* Return whether only plain text shows what the connection carries, and has not shown HTTP/1 (tls_decides() of speaks.h). */
+static __always_inline bool is_undecided(const struct sock *sk, const struct conn *c)
+{
+	const struct talk *t = NULL;
+
+	if (config.tls && (c->marks & (MARK_TLS | MARK_HTTP1)) == MARK_TLS)
+		t = talk_of(sk);
+	return t && t->flags & TLS_UNDECIDED && clear_carries(c, true) != TLS_CARRIES_HTTP1;
+}
+
 /* The server's side is shut: no read or unread request will be answered. @reset: by the client's RST. */
 static __always_inline void conn_writes_over(const struct sock *sk, struct conn *c, bool reset)
 {
@@ -270,7 +282,8 @@ static __always_inline void conn_writes_over(const struct sock *sk, struct conn 
 	c->flags |= CONN_WRITES_OVER;
 	if (c->marks & MARK_MULTIPLEXED)
 		beside_ends(sk, c);
-	if (c->marks & MARK_MULTIPLEXED || (c->phase != CONN_READING && !unread && !within))
+	if (c->marks & MARK_MULTIPLEXED || (c->phase != CONN_READING && !unread && !within) ||
+	    is_undecided(sk, c))
 		return;
 	slot = slot_of(c->service);
 	if (slot && !unread && reset && response_cut(sk, c, slot))

@@ -11,6 +11,7 @@
 
 #include "arrival.h"
 #include "beside.h"
+#include "clear.h"
 #include "streams.h"
 #include "tls.h"
 #include "transmit.h"
@@ -205,6 +206,32 @@ static __always_inline void tls_carried(const struct sock *sk, struct conn *c, s
 							    : COUNTER_TLS_UNKNOWN);
 }
 
+/*
+ * Only plain text shows what the connection carries. Until then its messages are those of HTTP/1, so that nothing of the
+ * first one is missed. @answers: this write may be an answer; others are none of either protocol. Return whether it is decided.
+ */
+static __always_inline bool tls_decides(const struct sock *sk, struct conn *c, struct talk *t,
+					bool answers)
+{
+	int carries = clear_carries(c, answers);
+
+	if (carries == TLS_CARRIES_ANY)
+		return false;
+	t->flags &= ~TLS_UNDECIDED;
+	if (carries != TLS_CARRIES_HTTP1) {
+		exchange_cancel(sk, c);
+		becomes_opaque(sk, c, COUNTER_COUNT);
+	} else if (t->flags & TLS_OFFERS_HTTP1) {
+		c->marks |= MARK_HTTP1;
+	}
+	return true;
+}
+
+static __always_inline bool is_undecided(const struct talk *t)
+{
+	return config.tls && t->flags & TLS_UNDECIDED;
+}
+
 /* Handle the result of a read or a write of TLS, understood or not. */
 static __always_inline void tls_walked(const struct sock *sk, struct conn *c, struct talk *t,
 				       struct talk_side *s, bool understood)
@@ -213,7 +240,7 @@ static __always_inline void tls_walked(const struct sock *sk, struct conn *c, st
 		c->marks |= MARK_SETTLED;
 		walk_message(&s->walk, s->walk.begun);
 	} else if (!understood || t->flags & TLS_STRANGE) {
-		becomes_opaque(sk, c, COUNTER_TLS_UNKNOWN);
+		becomes_opaque(sk, c, is_undecided(t) ? COUNTER_COUNT : COUNTER_TLS_UNKNOWN);
 	} else if (t->open_ns) {
 		tls_carried(sk, c, t);
 	}
@@ -528,6 +555,8 @@ static __always_inline __u32 speaks_read(const struct sock *sk, struct conn *c, 
 		else
 			start_becomes(sk, c, t, start, http);
 	}
+	if (WALK_FOLLOWS && is_undecided(t))
+		tls_decides(sk, c, t, false);
 	if (WALK_FOLLOWS && (c->marks & (MARK_TLS | MARK_SETTLED)) == MARK_TLS)
 		tls_read(sk, c, t);
 	return t->in.walk.message < count ? t->in.walk.message : count;
@@ -558,6 +587,8 @@ static __always_inline enum spoken speaks_wrote(const struct sock *sk, struct co
 	}
 	walk_begin(&t->out, count, now);
 	tls_walked(sk, c, t, &t->out, tls_walk_wrote(t));
+	if (is_undecided(t) && !tls_decides(sk, c, t, c->phase == CONN_READING))
+		return SPOKEN_NOTHING;
 	if (c->marks & MARK_MULTIPLEXED || t->out.walk.message >= count)
 		return SPOKEN_NOTHING;
 	return t->out.walk.untimed ? SPOKEN_UNTIMED : SPOKEN_MESSAGE;

@@ -447,14 +447,16 @@ __noinline int tls_walk_wrote(struct talk *t)
 }
 
 /* Return @carries, or that the plain text will show it. */
-static __always_inline int tls_shown(int carries, __u32 service)
+static __always_inline int tls_shown(struct talk *t, int carries, __u32 service)
 {
 	if (!config.tls)
 		return carries;
 	if (carries == TLS_CARRIES_HTTP2 && clear_hides(service, COUNTER_MULTIPLEXED))
 		return TLS_CARRIES_HIDDEN;
-	if (carries == TLS_CARRIES_UNKNOWN && clear_hides(service, COUNTER_TLS_UNKNOWN))
-		return TLS_CARRIES_HIDDEN;
+	if (carries == TLS_CARRIES_UNKNOWN && clear_hides(service, COUNTER_TLS_UNKNOWN)) {
+		t->flags |= TLS_UNDECIDED;
+		return TLS_CARRIES_ANY;
+	}
 	return carries;
 }
 
@@ -465,5 +467,5 @@ __noinline int tls_opened(struct talk *t, __u32 service)
 	if (t->begun_ns && t->open_ns >= t->begun_ns)
 		span_add(service, SPAN_TLS_HANDSHAKE, t->open_ns - t->begun_ns);
 	t->open_ns = 0;
-	return tls_shown(tls_carries(t), service);
+	return tls_shown(t, tls_carries(t), service);
 }

@@ -35,11 +35,12 @@ enum tls_flag {
 	TLS_CHOICE_KNOWN = 1 << 11, /* 1.2: the server's choice */
 	TLS_CHOSE_HTTP2 = 1 << 12,
 	TLS_CHOSE_HTTP1 = 1 << 13,
-	TLS_ASKED = 1 << 14,	/* the first request has begun */
-	TLS_TOGETHER = 1 << 15, /* it was read together with the end of the handshake */
-	TLS_ANSWERED = 1 << 16, /* the first response has begun */
-	TLS_STRANGE = 1 << 17,	/* not understood here */
-	TLS_LOST = 1 << 18,	/* the bytes are no records */
+	TLS_ASKED = 1 << 14,	 /* the first request has begun */
+	TLS_TOGETHER = 1 << 15,	 /* it was read together with the end of the handshake */
+	TLS_ANSWERED = 1 << 16,	 /* the first response has begun */
+	TLS_STRANGE = 1 << 17,	 /* not understood here */
+	TLS_LOST = 1 << 18,	 /* the bytes are no records */
+	TLS_UNDECIDED = 1 << 19, /* plain text will show what it carries: HTTP/1 until then */
 };
 
 /* The protocol that the connection carries. */
