@@ -36,7 +36,10 @@ struct run_process {
 	char comm[16];
 	struct run_number open_fds;
 	struct run_number fd_limit; /* soft RLIMIT_NOFILE */
+	char tls[80]; /* with --tls: RUN_TLS_PROBED, or why its TLS is not looked into */
 };
+
+#define RUN_TLS_PROBED "probed"
 
 /* HTTP/2 with --http: streams as exchanges. Unknown numbers were not requested, or not possible. */
 struct run_http2 {

@@ -447,6 +447,37 @@ static void report_windows(const struct page *page, const struct run_http2 *http
 	report_values(page, "PING round trip ", &http2->pings);
 }
 
+/* Return whether something is not known because TLS hides it, though --tls was given. Streams may not be wanted. */
+static bool is_hidden(const struct run_service *service, bool probed)
+{
+	return service->tls &&
+	       (service->responses.status[0] || service->routes.not_known[RUN_ROUTELESS_TLS] ||
+		service->losses[RUN_LOSS_TLS_UNKNOWN] ||
+		(service->losses[RUN_LOSS_MULTIPLEXED] && !probed));
+}
+
+/* Print what --tls has found in the processes, if it did not see all of their text. Many have the same. */
+static void report_libraries(const struct page *page, const struct run_service *service)
+{
+	const struct run_process *last = NULL;
+
+	for (size_t i = 0; i < service->process_count; i++) {
+		const struct run_process *process = &service->processes[i];
+		bool probed = !strcmp(process->tls, RUN_TLS_PROBED);
+
+		if (!process->tls[0] || !is_hidden(service, probed) ||
+		    (last && !strcmp(last->tls, process->tls)))
+			continue;
+		page_left(page, LABEL_COLUMNS, "%s", last ? "" : "inside TLS");
+		page_wrap(page, LABEL_COLUMNS, "not all is known of %.*s %u: %s",
+			  (int)sizeof(process->comm), process->comm, process->pid,
+			  !probed ? process->tls
+				  : "its library is probed, but its text is not seen on buffers in "
+				    "memory, nor on connections from before");
+		last = process;
+	}
+}
+
 /* Print responses by status, and the service time of failed ones. */
 static void report_statuses(const struct page *page, const struct run_service *service)
 {
@@ -462,6 +493,7 @@ static void report_statuses(const struct page *page, const struct run_service *s
 
 	if (page->tight != TIGHT_MOST)
 		report_http_statuses(page, responses);
+	report_libraries(page, service);
 	/* Routes do not show failed calls: their responses have the status 200. */
 	if (page->tight != TIGHT_MOST || service->grpc.service_failed.count)
 		report_grpc_statuses(page, &service->grpc);

@@ -60,6 +60,8 @@ static const struct run_member process_table[] = {
 	TEXT(struct run_process, comm),
 	NUMBER(struct run_process, open_fds),
 	NUMBER(struct run_process, fd_limit),
+	{MEMBER(struct run_process, TEXT, tls),
+	 .size = sizeof(((struct run_process *)NULL)->tls), .sparse = true},
 };
 static const struct run_members process_members = MEMBERS(struct run_process, process);
 

@@ -321,6 +321,20 @@ int elf_read(const struct elf *elf, uint64_t offset, void *bytes, size_t size)
 	return read_at(elf->fd, bytes, size, offset);
 }
 
+int elf_holds(struct elf *elf, const struct elf_part *part, const char *const *texts, size_t count,
+	      bool *ret_holds)
+{
+	int err = part->size > NAMES_MAX ? -EFBIG
+					 : find_names(elf, part->offset, part->size, texts, count);
+
+	if (err)
+		return err;
+	memset(ret_holds, 0, count * sizeof(*ret_holds));
+	for (size_t i = 0; i < elf->place_count; i++)
+		ret_holds[elf->places[i].name] = true;
+	return 0;
+}
+
 int elf_find_text(struct elf *elf, const struct elf_part *part, const char *const *texts,
 		  size_t count, uint64_t *ret_places)
 {

@@ -43,6 +43,10 @@ uint64_t elf_offset_of(const struct elf *elf, uint64_t address);
 /* Read a part of the file. Return 0, -ENOEXEC if it is shorter, or -errno. */
 int elf_read(const struct elf *elf, uint64_t offset, void *bytes, size_t size);
 
+/* Find out which of @texts, with the zero at its end, are in the part. Return as elf_find_functions(). */
+int elf_holds(struct elf *elf, const struct elf_part *part, const char *const *texts, size_t count,
+	      bool *ret_holds);
+
 /*
  * Find where each of @texts, with the zero at its end, begins in the part. @ret_places: UINT64_MAX if it is not there. Return
  * 0, -ENOTUNIQ if one is there twice, or as elf_find_functions().

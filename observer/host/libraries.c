@@ -52,56 +52,57 @@ static void name_path(uint32_t pid, const struct mapping *mapping, const char *p
 		snprintf(library->path, sizeof(library->path), "/proc/%u/root%s", pid, path);
 }
 
-/* Take the mapping if it is the first one of a library that is looked for. */
-static void note_library(uint32_t pid, const struct mapping *mapping, const char *path,
-			 const char *const *names, size_t count, struct library *ret_libraries)
+/* Return whether the name of the mapped file is looked for. */
+static bool is_library(uint32_t pid, const struct mapping *mapping, const char *path,
+		       const char *const *names, size_t count, struct library *ret_library)
 {
 	const char *name = strrchr(path, '/') + 1;
 
 	for (size_t i = 0; i < count; i++) {
-		struct library *library = &ret_libraries[i];
-
-		if (!names[i] || library->path[0] || !text_begins(name, names[i]))
+		if (!names[i] || !text_begins(name, names[i]))
 			continue;
-		library->device = makedev(mapping->major, mapping->minor);
-		library->inode = mapping->inode;
-		name_path(pid, mapping, path, library);
+		*ret_library = (struct library){.which = i,
+						.device = makedev(mapping->major, mapping->minor),
+						.inode = mapping->inode};
+		name_path(pid, mapping, path, ret_library);
+		return true;
 	}
+	return false;
 }
 
 /* Its link opens the file itself, also if that was replaced. */
-static void note_program(uint32_t pid, struct library *library)
+static bool is_program(uint32_t pid, size_t which, struct library *ret_library)
 {
+	struct library library = {.which = which};
 	struct stat status;
 
-	snprintf(library->path, sizeof(library->path), "/proc/%u/exe", pid);
-	if (stat(library->path, &status)) {
-		library->path[0] = 0;
-		return;
-	}
-	library->device = status.st_dev;
-	library->inode = status.st_ino;
+	snprintf(library.path, sizeof(library.path), "/proc/%u/exe", pid);
+	if (stat(library.path, &status))
+		return false;
+	library.device = status.st_dev;
+	library.inode = status.st_ino;
+	*ret_library = library;
+	return true;
 }
 
-int libraries_of(uint32_t pid, const char *const *names, size_t count,
-		 struct library *ret_libraries)
+int libraries_visit(uint32_t pid, const char *const *names, size_t count,
+		    void (*visit)(void *context, const struct library *library), void *context)
 {
 	autofclose FILE *file = procfs_open("/proc/%u/maps", pid);
 	struct mapping mapping;
+	struct library library;
 	char line[1024];
 
 	if (!file)
 		return -errno;
-	for (size_t i = 0; i < count; i++) {
-		ret_libraries[i] = (struct library){};
-		if (!names[i])
-			note_program(pid, &ret_libraries[i]);
-	}
+	for (size_t i = 0; i < count; i++)
+		if (!names[i] && is_program(pid, i, &library))
+			visit(context, &library);
 	while (fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = 0;
-		if (is_of_file(line, &mapping))
-			note_library(pid, &mapping, line + mapping.path, names, count,
-				     ret_libraries);
+		if (is_of_file(line, &mapping) &&
+		    is_library(pid, &mapping, line + mapping.path, names, count, &library))
+			visit(context, &library);
 	}
 	return 0;
 }

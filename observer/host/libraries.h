@@ -8,17 +8,18 @@
 #include <stdint.h>
 
 struct library {
+	size_t which;	 /* place of its name */
 	uint64_t device; /* with the inode: the same for each process that has mapped this file */
 	uint64_t inode;
 	char path[1088]; /* opens the file from here */
 };
 
 /*
- * Find the first mapped file of process @pid whose name begins with each of @names, NULL: its program. The paths of those that it has not
- * mapped are empty. Return 0, or -errno if we may not look.
+ * Call @visit for each file that process @pid has mapped whose name begins with one of @names, and for NULL: its program. A
+ * file may be visited more than once. Return 0, or -errno if we may not look.
  */
-int libraries_of(uint32_t pid, const char *const *names, size_t count,
-		 struct library *ret_libraries);
+int libraries_visit(uint32_t pid, const char *const *names, size_t count,
+		    void (*visit)(void *context, const struct library *library), void *context);
 
 /*
  * Open the library's file for reading. The owner of the process may have put something else there, so

@@ -26,7 +26,7 @@ struct function {
 	bool optional; /* of later versions, or only called by others of these */
 };
 
-/* OpenSSL 1.1.0 and later, and its relatives. */
+/* OpenSSL 1.1.0 and later, and its relatives, of which BoringSSL has no _ex. */
 static const struct function openssl[] = {
 	{"SSL_write", CLEAR_PROBE(CLEAR_WRITE, CLEAR_INT), false},
 	{"SSL_write_ex", CLEAR_PROBE(CLEAR_WRITE, CLEAR_AT), true},
@@ -49,18 +49,36 @@ static const struct library_kind {
 		file; /* how its name begins; NULL: the program itself, that has the library in it */
 	const struct function *functions;
 	size_t count;
+	const char *lacks; /* why it cannot be looked into; NULL: it can */
 } kinds[] = {
-	{"libssl.so", openssl, ARRAY_SIZE(openssl)},
-	{"libgnutls.so", gnutls, ARRAY_SIZE(gnutls)},
-	{NULL, openssl, ARRAY_SIZE(openssl)},
-	{NULL, NULL, 0}, /* Go's, which needs more than names: clear_go.h */
+	{"libssl.so", openssl, ARRAY_SIZE(openssl), NULL},
+	{"libgnutls.so", gnutls, ARRAY_SIZE(gnutls), NULL},
+	{NULL, openssl, ARRAY_SIZE(openssl), NULL},
+	{NULL, NULL, 0, NULL}, /* Go's, which needs more than names: clear_go.h */
+	{"cygrpc.", NULL, 0, "gRPC's TLS works on buffers in memory"},
+	{"libgrpc.so", NULL, 0, "gRPC's TLS works on buffers in memory"},
+	{"libnetty_tcnative", NULL, 0, "Netty's BoringSSL works on buffers in memory"},
+	{"libconscrypt", NULL, 0, "Conscrypt's BoringSSL does not name its functions"},
+	{"libjvm.so", NULL, 0, "Java's own TLS has no functions to probe"},
 };
 
 _Static_assert(ARRAY_SIZE(kinds) == CLEAR_LIBRARIES, "each has a name");
 _Static_assert(2 * FUNCTIONS_MAX <= CLEAR_PLACES_MAX, "each has two places");
 
-const char *const clear_libraries[CLEAR_LIBRARIES] = {kinds[0].file, kinds[1].file, kinds[2].file,
-						      kinds[3].file};
+const char *const clear_libraries[CLEAR_LIBRARIES] = {
+	kinds[0].file, kinds[1].file, kinds[2].file, kinds[3].file, kinds[4].file,
+	kinds[5].file, kinds[6].file, kinds[7].file, kinds[8].file,
+};
+
+/* Constants that programs with a library in them have, also stripped ones. */
+static const struct {
+	const char *text;
+	const char *library;
+} marks[] = {
+	{"WRONG_VERSION_ON_EARLY_DATA",
+	 "the program has BoringSSL or a relative, and does not name its functions"},
+	{"statem_srvr.c", "the program has OpenSSL, and does not name its functions"},
+};
 
 /* Kernels that are known to panic under load of such probes. */
 static const struct {
@@ -120,6 +138,29 @@ int clear_find(int fd, size_t library, struct clear_places *ret_places)
 	if (!r)
 		*ret_places = places;
 	return r;
+}
+
+const char *clear_lacks(size_t library)
+{
+	return kinds[library].lacks;
+}
+
+const char *clear_nameless(int fd)
+{
+	CLEANUP(cleanup_elf_close) struct elf *elf = NULL;
+	const char *texts[ARRAY_SIZE(marks)];
+	bool holds[ARRAY_SIZE(marks)];
+	struct elf_part constants;
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		texts[i] = marks[i].text;
+	if (elf_open(fd, &elf) || !elf_section(elf, ".rodata", &constants) ||
+	    elf_holds(elf, &constants, texts, ARRAY_SIZE(marks), holds))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		if (holds[i])
+			return marks[i].library;
+	return NULL;
 }
 
 static int attach_at(struct clear_probes *probes, const struct sojourn_bpf *skel, const char *path,

@@ -20,8 +20,11 @@ struct clear_probes {
 	size_t count;
 };
 
-/* The libraries that are known: how the names of their files begin; NULL: the program itself. */
-#define CLEAR_LIBRARIES 4
+/*
+ * The libraries that are known: how the names of their files begin; NULL: the program itself. The last ones are only known
+ * for why nothing is seen of what they do.
+ */
+#define CLEAR_LIBRARIES 9
 extern const char *const clear_libraries[CLEAR_LIBRARIES];
 
 /* Where probes go in a file. */
@@ -43,6 +46,12 @@ struct clear_places {
  * one, -ENOEXEC or -EFBIG if it cannot be that library (host/elf.h), or -errno.
  */
 int clear_find(int fd, size_t library, struct clear_places *ret_places);
+
+/* Return why plain text of users of @library, a place in clear_libraries, is never seen; NULL: it may be. */
+const char *clear_lacks(size_t library);
+
+/* Return which library of TLS seems to be in the program @fd, which does not name its functions; NULL: none that is known. */
+const char *clear_nameless(int fd);
 
 /* Attach to these places of that file. Return 0, or -errno, and none of the probes stays. */
 int clear_attach(struct clear_probes *probes, const struct sojourn_bpf *skel, int fd,

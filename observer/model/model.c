@@ -215,6 +215,14 @@ static int read_once(struct model *model, bool sampled, struct run **ret_run)
 	return 0;
 }
 
+static void read_libraries(const struct model *model, struct run *run)
+{
+	source_libraries_update(model->libraries, model->proc);
+	for (size_t i = 0; i < run->service_count; i++)
+		for (size_t j = 0; j < run->services[i].process_count; j++)
+			source_libraries_read(model->libraries, &run->services[i].processes[j]);
+}
+
 /* How long a document's reading may be taken again: a server with many connections takes a while to end. */
 #define READ_AGAIN_NS (200 * NSEC_PER_MSEC)
 
@@ -236,7 +244,7 @@ static int take_reading(struct model *model, bool whole, struct run **ret_run)
 	if (r < 0)
 		return r;
 	if (model->libraries)
-		source_libraries_update(model->libraries, model->proc);
+		read_libraries(model, run);
 	*ret_run = TAKE_PTR(run);
 	return 0;
 }

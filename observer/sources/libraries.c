@@ -2,11 +2,12 @@
 /*
  * The libraries of TLS that processes of the observed services have mapped, or have in their
  * programs, with --tls. Each file is probed once, for all processes. A process may map one later, so it is looked at in each
- * reading until it has.
+ * reading. Each process is said to be probed, or why not: that may be why nothing is known.
  */
 #include "source.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -28,7 +29,8 @@
 struct known {
 	uint64_t device;
 	uint64_t inode;
-	size_t which; /* place in clear_libraries */
+	size_t which;	   /* place in clear_libraries */
+	const char *found; /* what is said of its users; NULL: nothing */
 };
 
 /* Most programs have no library of TLS in them. So many of these are remembered. */
@@ -36,13 +38,16 @@ struct known {
 /* Any user can bring large ones without end, and searching takes time: so many files that are not root's in a reading. */
 #define SEARCHED_MAX 16U
 
-/* A process, and which of clear_libraries it has mapped, as bits. */
-struct looked_at {
-	uint32_t pid;
-	uint32_t found;
-};
+static const char probed[] = RUN_TLS_PROBED;
+static const char refused[] = "not looked into, as a warning said";
+static const char waits[] = "not looked into yet";
 
-#define FOUND_ALL ((1U << CLEAR_LIBRARIES) - 1)
+/* A process, and what is said of it; NULL: nothing that is known. */
+struct looked_at {
+	struct source_libraries *source;
+	uint32_t pid;
+	const char *found;
+};
 
 struct source_libraries {
 	struct known *known; /* probed, or refused */
@@ -52,7 +57,7 @@ struct source_libraries {
 	unsigned int searched;	     /* in this reading */
 	unsigned int descriptors;    /* that all may take */
 	unsigned int rooted, others; /* that files of root take, and those of others */
-	struct looked_at *processes;
+	struct looked_at *processes; /* of the last update */
 	size_t process_count;
 	bool full; /* it was said that no descriptor is left */
 	struct loader *loader;
@@ -92,33 +97,21 @@ void source_libraries_free(struct source_libraries *source)
 	free(source);
 }
 
-static bool is_among(const struct known *known, size_t count, const struct known *file)
+static const struct known *among(const struct known *known, size_t count, const struct known *file)
 {
 	for (size_t i = 0; i < count; i++)
 		if (known[i].device == file->device && known[i].inode == file->inode &&
 		    known[i].which == file->which)
-			return true;
-	return false;
+			return &known[i];
+	return NULL;
 }
 
-static bool is_known(const struct source_libraries *source, const struct known *file)
+static const struct known *known_of(const struct source_libraries *source, const struct known *file)
 {
 	size_t without = source->without_count < OTHERS_KEPT ? source->without_count : OTHERS_KEPT;
+	const struct known *known = among(source->known, source->known_count, file);
 
-	return is_among(source->known, source->known_count, file) ||
-	       is_among(source->without, without, file);
-}
-
-/* Return the process; NULL: no memory. */
-static struct looked_at *process_of(struct source_libraries *source, uint32_t pid)
-{
-	for (size_t i = 0; i < source->process_count; i++)
-		if (source->processes[i].pid == pid)
-			return &source->processes[i];
-	if (ARRAY_GROW(source->processes, source->process_count))
-		return NULL;
-	source->processes[source->process_count] = (struct looked_at){.pid = pid};
-	return &source->processes[source->process_count++];
+	return known ? known : among(source->without, without, file);
 }
 
 /* Take descriptors for the file. False: no more are left for files of this kind. */
@@ -141,14 +134,19 @@ static bool is_other(size_t which, int r)
 	return !clear_libraries[which] && r && r != -EFBIG && r != -ENOMEM;
 }
 
-/* @fd: its file, or why it cannot be opened. Return 0, or why it is not looked into; -ENOENT: there is nothing to say. */
-static int probe(struct source_libraries *source, const struct known *file, int fd, bool is_rooted)
+/*
+ * @fd: its file, or why it cannot be opened. Return 0, or why it is not looked into; -ENOENT: there is nothing to warn of. Note
+ * what is to be said of its users.
+ */
+static int probe(struct source_libraries *source, struct known *file, int fd, bool is_rooted)
 {
 	unsigned int descriptors = REFUSED_DESCRIPTORS;
 	struct clear_places places;
 	int r = fd < 0 ? fd : clear_find(fd, file->which, &places);
 
+	file->found = refused;
 	if (is_other(file->which, r)) {
+		file->found = fd < 0 ? NULL : clear_nameless(fd);
 		source->without[source->without_count++ % OTHERS_KEPT] = *file;
 		return -ENOENT;
 	}
@@ -158,8 +156,12 @@ static int probe(struct source_libraries *source, const struct known *file, int 
 		return -E2BIG;
 	if (ARRAY_GROW(source->known, source->known_count))
 		return -ENOMEM;
+	if (!r)
+		r = loader_probe_library(source->loader, fd, &places);
+	if (!r)
+		file->found = probed;
 	source->known[source->known_count++] = *file;
-	return r ? r : loader_probe_library(source->loader, fd, &places);
+	return r;
 }
 
 /* Say it once: a user can bring files without end. */
@@ -171,57 +173,73 @@ static void say(struct source_libraries *source, const char *path, int r)
 	source->said(path, r);
 }
 
-/* Return whether it is done with. */
-static bool look_into(struct source_libraries *source, const struct library *library, size_t which)
+/* Return what is to be said of its users; NULL: nothing. */
+static const char *look_into(struct source_libraries *source, const struct library *library)
 {
-	struct known file = {.device = library->device, .inode = library->inode, .which = which};
+	struct known file = {
+		.device = library->device, .inode = library->inode, .which = library->which};
+	const char *lacks = clear_lacks(library->which);
+	const struct known *known = lacks ? NULL : known_of(source, &file);
 	bool is_rooted = false;
 	autoclose int fd = -1;
 	int r;
 
-	if (is_known(source, &file))
-		return true;
+	if (lacks || known)
+		return lacks ? lacks : known->found;
 	fd = library_open(library, &is_rooted);
 	if (!is_rooted && source->searched++ >= SEARCHED_MAX)
-		return false;
+		return waits;
 	r = probe(source, &file, fd, is_rooted);
-	if (clear_libraries[which] || r != -ENOENT)
+	if (clear_libraries[library->which] || r != -ENOENT)
 		say(source, library->path, r);
-	return true;
+	return file.found;
+}
+
+/* A library that is not probed is said rather than one that is. */
+static void visit_library(void *context, const struct library *library)
+{
+	struct looked_at *process = context;
+	const char *found = look_into(process->source, library);
+
+	if (found && (!process->found || process->found == probed))
+		process->found = found;
+}
+
+static const struct looked_at *process_of(const struct source_libraries *source, uint32_t pid)
+{
+	for (size_t i = 0; i < source->process_count; i++)
+		if (source->processes[i].pid == pid)
+			return &source->processes[i];
+	return NULL;
 }
 
 /* Without memory the next reading tries again. */
 static void look_at(void *context, uint32_t pid)
 {
 	struct source_libraries *source = context;
-	struct looked_at *process = process_of(source, pid);
-	struct library libraries[CLEAR_LIBRARIES];
+	struct looked_at *process;
 
-	if (!process || process->found == FOUND_ALL ||
-	    libraries_of(pid, clear_libraries, CLEAR_LIBRARIES, libraries) < 0)
+	if (process_of(source, pid) || ARRAY_GROW(source->processes, source->process_count))
 		return;
-	for (size_t i = 0; i < CLEAR_LIBRARIES; i++) {
-		if (!libraries[i].path[0] || process->found & 1U << i)
-			continue;
-		if (look_into(source, &libraries[i], i))
-			process->found |= 1U << i;
-	}
-}
-
-/* Forget processes that have ended: their numbers may be given again. */
-static void forget(struct source_libraries *source, const struct source_proc *processes)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < source->process_count; i++)
-		if (source_proc_has(processes, source->processes[i].pid))
-			source->processes[kept++] = source->processes[i];
-	source->process_count = kept;
+	process = &source->processes[source->process_count++];
+	*process = (struct looked_at){.source = source, .pid = pid};
+	if (libraries_visit(pid, clear_libraries, CLEAR_LIBRARIES, visit_library, process) < 0)
+		process->found = "its memory cannot be looked at";
+	else if (!process->found)
+		process->found = "no library of TLS that is known was found";
 }
 
 void source_libraries_update(struct source_libraries *source, const struct source_proc *processes)
 {
-	forget(source, processes);
+	source->process_count = 0;
 	source->searched = 0;
 	source_proc_visit(processes, look_at, source);
+}
+
+void source_libraries_read(const struct source_libraries *source, struct run_process *process)
+{
+	const struct looked_at *seen = process_of(source, process->pid);
+
+	if (seen)
+		snprintf(process->tls, sizeof(process->tls), "%s", seen->found);
 }

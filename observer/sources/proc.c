@@ -200,14 +200,6 @@ void source_proc_visit(const struct source_proc *source, void (*visit)(void *con
 		visit(context, source->owners[i].key.pid);
 }
 
-bool source_proc_has(const struct source_proc *source, uint32_t pid)
-{
-	for (size_t i = 0; i < source->count; i++)
-		if (source->owners[i].key.pid == pid)
-			return true;
-	return false;
-}
-
 /* ---- several listeners of a service ---- */
 
 static struct holder *find_holder(const struct source_proc *source, uint64_t inode)

@@ -60,10 +60,9 @@ void source_proc_update(struct source_proc *source, const struct loader *loader)
 int source_proc_read(struct source_proc *source, const struct loader *loader, uint32_t index,
 		     struct run_service *service);
 
-/* Call @visit for each process of a service, and return whether @pid is one, as of the last update. */
+/* Call @visit for each process of a service, as of the last update: once for each of its services. */
 void source_proc_visit(const struct source_proc *source, void (*visit)(void *context, uint32_t pid),
 		       void *context);
-bool source_proc_has(const struct source_proc *source, uint32_t pid);
 
 /* libraries.c: the libraries whose plain text is looked into. */
 struct source_libraries;
@@ -72,8 +71,10 @@ typedef void (*source_library)(const char *path, int error);
 int source_libraries_new(struct loader *loader, source_library said,
 			 struct source_libraries **ret_source);
 void source_libraries_free(struct source_libraries *source);
-/* Look for libraries of processes that are new since the last update. */
+/* Look for libraries of the processes. */
 void source_libraries_update(struct source_libraries *source, const struct source_proc *processes);
+/* Say what the last update has found in the process. */
+void source_libraries_read(const struct source_libraries *source, struct run_process *process);
 
 /* cost.c: the cost of observing. */
 int source_cost_read(const struct loader *loader, bool run_statistics, struct run_cost *ret_cost);
