@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Statuses and routes in TLS (--tls), against the logs of foreign servers."""
 import contextlib
+import http.client
 import socket
 import ssl
 import sys
@@ -197,6 +198,36 @@ def test_odd_text(start, certificate):
     routes = {route["route"]: route["count"] for route in entry["routes"]["list"] if route["count"]}
     assert routes == {"/api/*": 3, "/exact": 1, "other": 3}
     assert entry["routes"]["not_known"]["strange"] == 1
+
+
+def test_older_connections_are_not_known(start, certificate):
+    """No request on them counts, as an exchange or otherwise, and the report says that they are there."""
+    nginx = tls_nginx(start, certificate)
+    with contextlib.ExitStack() as stack:
+        clients = []
+        for protocol in (["http/1.1"], ["h2", "http/1.1"]):
+            context = client_context()
+            context.set_alpn_protocols(protocol)
+            clients.append(http.client.HTTPSConnection("127.0.0.1", nginx.port, context=context, timeout=10))
+            stack.callback(clients[-1].close)
+        for client in clients:
+            ask(client)
+        observer = start(Observer(*OPTIONS, ports=[nginx.port]))
+        for client in clients:
+            ask(client, 5)
+    observer.stop()
+    entry = service(observer.summary(), nginx.port)
+    assert entry["exchanges"] == entry["responses"]["count"] == 0
+    assert {name: count for name, count in entry["losses"].items() if count} == {"preexisting": 2, "tls_unknown": 2}
+    assert entry["bytes_in"] and entry["bytes_out"]
+    assert "2 tls unknown" in observer.stdout
+    assert "nor on connections from before" in " ".join(observer.stdout.split())
+
+
+def ask(client, times=1):
+    for _ in range(times):
+        client.request("GET", "/api/")
+        client.getresponse().read()
 
 
 @needs_program("curl")

@@ -63,11 +63,14 @@ def test_a_library_in_the_program(start, certificate, tmp_path, options):
 
 @needs_program("curl")
 def test_a_program_without_names(start, certificate, tmp_path):
-    """Stripped, it names none of its functions. Nothing is known, and all is counted."""
+    """Stripped, it names none of its functions. Nothing is known, all is counted, and the report says why."""
     server = served(start, certificate, built(tmp_path, "-s", *INSIDE))
     entry, observer = observed(start, server)
     assert entry["exchanges"] == entry["responses"]["status"]["other"] == entry["routes"]["not_known"]["tls"] == 3 * len(PATHS)
     assert "--tls:" not in observer.stderr
+    reason = "the program has OpenSSL, and does not name its functions"
+    assert [process["tls"] for process in entry["processes"]] == [reason]
+    assert f"not all is known of server {server.pid}: {reason}" in " ".join(observer.stdout.split())
 
 
 @needs_program("node")
@@ -95,6 +98,7 @@ def test_node_is_not_known(start, certificate, tmp_path):
     assert server.stdout.count("asked") == entry["exchanges"] == 3 * len(PATHS)
     assert entry["responses"]["status"]["other"] == entry["routes"]["not_known"]["tls"] == 3 * len(PATHS)
     assert probes == 2 * 6
+    assert "its library is probed, but its text is not seen on buffers in memory" in " ".join(observer.stdout.split())
 
 
 def own_copy(folder):

@@ -47,12 +47,13 @@ static_resources:
   listeners:
   - address: {{socket_address: {{address: 127.0.0.1, port_value: {port}}}}}
     filter_chains:
-    - filters:
+    - {tls}
+      filters:
       - name: envoy.filters.network.http_connection_manager
         typed_config:
           "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
           stat_prefix: clear
-          codec_type: HTTP2
+          codec_type: AUTO
           access_log:
           - name: envoy.access_loggers.stdout
             typed_config:
@@ -87,6 +88,15 @@ static_resources:
     load_assignment: {{cluster_name: gone, endpoints: [{{lb_endpoints: [{{endpoint: {{address: {{
       socket_address: {{address: 127.0.0.1, port_value: 1}}}}}}}}]}}]}}
 """
+
+
+ENVOY_TLS = """transport_socket:
+        name: tls
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext
+          common_tls_context:
+            alpn_protocols: [h2, http/1.1]
+            tls_certificates: [{{certificate_chain: {{filename: {}}}, private_key: {{filename: {}}}}}]"""
 
 
 class Logged(NamedTuple):
@@ -135,10 +145,13 @@ class Haproxy(Proxy):
 
 
 class Envoy(Proxy):
-    def __init__(self, plain, calls):
+    """With a certificate and its key `port` is for TLS, and for HTTP/1.1 too."""
+
+    def __init__(self, plain, calls, identity=()):
         self.files, self.port = own_folder("envoy"), free_port()
         path = Path(self.files.name, "envoy.yaml")
-        path.write_text(ENVOY_CONFIGURATION.format(port=self.port, plain=plain, calls=calls))
+        tls = ENVOY_TLS.format(*identity) if identity else "name: clear"
+        path.write_text(ENVOY_CONFIGURATION.format(port=self.port, plain=plain, calls=calls, tls=tls))
         super().__init__([ENVOY, "--config-path", path, "--concurrency", 1, "--disable-hot-restart", "--log-level", "warning",
                           "--file-flush-interval-msec", 50])
         with self.coming_up():
