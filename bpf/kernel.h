@@ -93,6 +93,7 @@ struct sock {
 	int sk_err;
 	__u32 sk_userlocks : 4;
 	__u16 sk_protocol;
+	__u8 sk_shutdown; /* 1: no reads, 2: no writes */
 	atomic_t sk_drops;
 	struct sk_buff_head sk_receive_queue;
 };

@@ -192,7 +192,7 @@ static __always_inline void owner_seen(__u32 service)
 	if (service == SERVICE_NONE || !key.pid || bpf_map_lookup_elem(&owners, &key))
 		return;
 	bpf_map_update_elem(&owners, &key, &one, BPF_ANY);
-	bpf_map_update_elem(&serving, &key.pid, &one, BPF_ANY);
+	bpf_map_update_elem(&serving, &key.pid, &service, BPF_ANY);
 }
 
 #endif

@@ -355,12 +355,12 @@ struct fronts_map {
 	__type(value, __u64);
 };
 
-/* Processes that serve observed services; those that connect to nothing give way to others. */
+/* Processes that serve observed services, with the latest one; those that connect to nothing give way to others. */
 struct serving_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
 	__type(key, __u32);
-	__type(value, __u8);
+	__type(value, __u32);
 };
 
 /* How many connections these have opened, by process and place. */

@@ -51,6 +51,14 @@ static void say_without_http(const struct plan *plan, const struct observe_optio
 			plan_missing_tls(plan));
 }
 
+static void say_without_calls(const struct plan *plan, const struct observe_options *options)
+{
+	const char *reason = options->calls ? plan_missing_calls(plan) : NULL;
+
+	if (reason)
+		log_warn("--calls: refused here, no calls to upstreams are timed: %s", reason);
+}
+
 static void say_without_commands(const struct plan *plan, const struct observe_options *options)
 {
 	const char *reason = options->protocol_count ? plan_missing_commands(plan) : NULL;
@@ -101,5 +109,6 @@ int lacks_check(const struct plan *plan, const struct observe_options *options,
 	say_without_stamps(plan, cgroup_reason);
 	say_without_http(plan, options);
 	say_without_commands(plan, options);
+	say_without_calls(plan, options);
 	return check_accept_source(plan, options);
 }

@@ -16,6 +16,7 @@
 
 #include "sojourn/cleanup.h"
 #include "sojourn/histogram.h"
+#include "sojourn/run_calls.h"
 #include "sojourn/run_driver.h"
 #include "sojourn/run_kinds.h"
 #include "sojourn/run_place.h"
@@ -388,6 +389,10 @@ struct run_service {
 	size_t upstream_count;
 	struct run_call *called; /* on other hosts; lib/join/pair.c makes upstreams of them */
 	size_t called_count;
+	/* Calls of these processes, with --calls. */
+	struct run_timed_call *timed_calls;
+	size_t timed_call_count;
+	struct run_number calls_lost; /* connections to other places without room */
 	/* Connections that were open when the period began. */
 	struct run_number older_connections;
 	char *calls; /* destinations that are not observed; NULL: none, or not looked for */

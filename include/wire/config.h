@@ -59,7 +59,8 @@ struct observer_config {
 	__u32 udp_requests;  /* maximum of open requests, and of sockets; 0: no UDP */
 	__u32 slots_kept;    /* slots reserved for used services: idle listeners get the others */
 	__u32 cgroup;	     /* observe listeners that processes of target_cgroup open */
-	__u32 all_netns;     /* the ports, or all listeners, of every network namespace */
+	__u16 all_netns;     /* the ports, or all listeners, of every network namespace */
+	__u16 calls;	     /* time the calls of services' processes to other places */
 	__u32 route_rows;    /* routes by which requests are counted, and 1 for others; 0: none */
 	__u8 tls;	     /* look into the plain text of OpenSSL's calls */
 	__u8 propose;	     /* keep a sample of the paths of requests without a route */

@@ -89,6 +89,7 @@ enum counter {
 	COUNTER_GRPC_UNSURE,	     /* responses that may be of gRPC: a field is not known */
 	COUNTER_PIPELINED, /* connections of HTTP/1 whose clients pipeline: each request is followed */
 	COUNTER_PIPELINES_GIVEN_UP, /* of HTTP/1: bytes not seen or not understood */
+	COUNTER_CALLS_LOST,	    /* with --calls: connections to other places without room */
 	COUNTER_COUNT
 };
 

@@ -125,6 +125,11 @@ bool report_main_upstream(const struct run *run, const struct run_service *front
 bool report_upstreams_text(const struct run *run, const struct run_service *front, size_t size,
 			   char *ret_text);
 
+/* calls.c: a row for each place that the service's processes call, with --calls. */
+void report_calls(const struct page *page, const struct run_service *service);
+/* Return the place that the service waited for in at least half of its time, and the share; NULL: there is none. */
+const struct run_timed_call *report_main_call(const struct run_service *service, double *ret_share);
+
 /* hints.c: a line for each hint on @service. */
 void report_print_hints(const struct page *page, const struct run *run,
 			const struct run_service *service);

@@ -626,6 +626,8 @@ void report_details(const struct page *page, const struct run *run,
 		report_statuses(page, service);
 		report_routes(page, service, report_span(run, service));
 		report_proposed(page, service);
+		if (page->tight != TIGHT_MOST)
+			report_calls(page, service);
 		report_caveats(page, service);
 		return;
 	}
@@ -638,6 +640,7 @@ void report_details(const struct page *page, const struct run *run,
 	report_statuses(page, service);
 	report_routes(page, service, report_span(run, service));
 	report_proposed(page, service);
+	report_calls(page, service);
 	report_listeners(page, service);
 	report_open(page, service);
 	report_values(page, "TLS handshake ", &service->tls_handshake);

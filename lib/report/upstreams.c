@@ -249,11 +249,12 @@ bool report_upstreams_text(const struct run *run, const struct run_service *fron
 	if (front->calls)
 		fprintf(file,
 			"%sits processes have connections to %s. These are not observed%s, and the "
-			"wait for them is in its service",
+			"wait for them is in its service%s",
 			count ? "; " : "", front->calls,
 			front->host && front->called_count
 				? ", or under other addresses (translated between the hosts)"
-				: "");
+				: "",
+			front->timed_call_count ? " (see calls)" : "");
 	fclose(file);
 	ret_text[size - 1] = '\0';
 	text_make_utf8(ret_text); /* its end may have been cut */

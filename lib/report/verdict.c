@@ -298,9 +298,16 @@ static void advise(const struct run *run, const struct run_service *service, enu
 {
 	struct report_upstream upstream;
 	char name[SHORT_TEXT], share[SHORT_TEXT], called[sizeof(verdict->upstream)];
+	const struct run_timed_call *call;
+	double part;
 
 	report_server_name(service, name);
-	if (may_wait(cause) && service->calls)
+	call = may_wait(cause) ? report_main_call(service, &part) : NULL;
+	if (call) {
+		snprintf(verdict->upstream, sizeof(verdict->upstream), "%s", call->towards);
+		snprintf(ret_text, size, "%s waits for %s, %s of its service", name, call->towards,
+			 page_share(100 * part, share));
+	} else if (may_wait(cause) && service->calls)
 		snprintf(ret_text, size, "%s takes this long, or waits for %s (not observed)", name,
 			 service->calls);
 	else

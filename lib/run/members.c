@@ -232,6 +232,27 @@ static const struct run_member call_table[] = {
 };
 static const struct run_members call_members = MEMBERS(struct run_call, call);
 
+static const struct run_member timed_call_table[] = {
+	TEXT(struct run_timed_call, towards),
+	NUMBER(struct run_timed_call, serves_too),
+	{MEMBER(struct run_timed_call, U64, connects)},
+	{MEMBER(struct run_timed_call, U64, connect_ns)},
+	{MEMBER(struct run_timed_call, U64, connects_failed)},
+	{MEMBER(struct run_timed_call, U64, older)},
+	{MEMBER(struct run_timed_call, U64, calls)},
+	{MEMBER(struct run_timed_call, U64, failed)},
+	{MEMBER(struct run_timed_call, U64, open)},
+	{MEMBER(struct run_timed_call, U64, untimed)},
+	{MEMBER(struct run_timed_call, U64, handshakes)},
+	{MEMBER(struct run_timed_call, U64, trailing)},
+	{MEMBER(struct run_timed_call, U64, carried)},
+	{MEMBER(struct run_timed_call, COUNTERS, uncut), .set = "uncut", .names = run_uncut_names,
+	 .size = RUN_UNCUT_COUNT},
+	{MEMBER(struct run_timed_call, HISTOGRAM, wait)},
+	{MEMBER(struct run_timed_call, HISTOGRAM, whole)},
+};
+static const struct run_members timed_call_members = MEMBERS(struct run_timed_call, timed_call);
+
 static const struct run_member nested_sum_table[] = {
 	{MEMBER(struct run_nested_sum, U64, from_ns)},
 	{MEMBER(struct run_nested_sum, U64, count)},
@@ -330,6 +351,11 @@ static const struct run_member service_table[] = {
 	{MEMBER(struct run_service, LIST, called), .members = &call_members,
 	 .count_offset = offsetof(struct run_service, called_count),
 	 .limit = MAX_SERVICES, .sparse = true},
+	{MEMBER(struct run_service, LIST, timed_calls), .members = &timed_call_members,
+	 .count_offset = offsetof(struct run_service, timed_call_count),
+	 .limit = MAX_SERVICES, .sparse = true},
+	{MEMBER(struct run_service, NUMBER, calls_lost), .counts = true, .lasting = true, .sparse = true,
+	 .optional = true},
 	NUMBER(struct run_service, older_connections),
 	{MEMBER(struct run_service, STRING, calls), .sparse = true, .optional = true},
 	{MEMBER(struct run_service, SAMPLES, samples), .optional = true},

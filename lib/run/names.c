@@ -119,6 +119,23 @@ const char *const run_loss_help[RUN_LOSS_COUNT] = {
 };
 CHECK_LAST(run_loss_help, RUN_LOSS_COUNT, RUN_LOSS_PERHAPS_WEBSOCKET);
 
+const char *const run_uncut_names[RUN_UNCUT_COUNT] = {
+	[RUN_UNCUT_HTTP2] = "http2",	       [RUN_UNCUT_PERHAPS_HTTP2] = "perhaps_http2",
+	[RUN_UNCUT_OVERLAPPED] = "overlapped", [RUN_UNCUT_TUNNELS] = "tunnels",
+	[RUN_UNCUT_UNSEEN] = "unseen",
+};
+CHECK_LAST(run_uncut_names, RUN_UNCUT_COUNT, RUN_UNCUT_UNSEEN);
+
+const char *const run_uncut_help[RUN_UNCUT_COUNT] = {
+	[RUN_UNCUT_HTTP2] = "speak HTTP/2, whose requests overlap",
+	[RUN_UNCUT_PERHAPS_HTTP2] = "may speak HTTP/2 in TLS",
+	[RUN_UNCUT_OVERLAPPED] = "carried a request before the previous response was complete",
+	[RUN_UNCUT_TUNNELS] = "became tunnels (CONNECT, status 101)",
+	[RUN_UNCUT_UNSEEN] =
+		"carry bytes that cannot be read (io_uring, sendfile, TLS in the kernel)",
+};
+CHECK_LAST(run_uncut_help, RUN_UNCUT_COUNT, RUN_UNCUT_UNSEEN);
+
 const bool run_loss_is_lost[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_STORAGE_FAILED] = true,
 };

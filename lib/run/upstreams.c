@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sojourn/run.h"
+#include "sojourn/run_sum.h"
 #include "sojourn/text.h"
 
 static bool is_of(const struct run_service *service, const struct run_service *front,
@@ -35,4 +36,9 @@ uint64_t run_upstream_given_up(const struct run_service *front, const struct run
 	uint64_t calls = without_answer(upstream), requests = without_answer(front);
 
 	return calls > requests ? calls - requests : 0;
+}
+
+uint64_t run_call_uncut(const struct run_timed_call *call)
+{
+	return run_counts_sum(call->uncut, RUN_UNCUT_COUNT);
 }

@@ -722,6 +722,12 @@ void loader_calls(const struct loader *loader, kernel_count_visit *visit, void *
 	kernel_map_counts(loader->skel->maps.calls, visit, context);
 }
 
+int loader_timed_calls(const struct loader *loader, kernel_call_visit *visit, void *context)
+{
+	return kernel_map_calls(loader->skel->maps.call_places, loader->skel->maps.call_rows, visit,
+				context);
+}
+
 int loader_ring_fd(const struct loader *loader)
 {
 	return bpf_map__fd(loader->skel->maps.ring);

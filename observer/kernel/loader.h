@@ -234,6 +234,9 @@ void loader_fronts(const struct loader *loader, kernel_count_visit *visit, void 
  */
 void loader_calls(const struct loader *loader, kernel_count_visit *visit, void *context);
 
+/* Call @visit for each place that services' processes call, until it returns not 0, with config.calls. Return that. */
+int loader_timed_calls(const struct loader *loader, kernel_call_visit *visit, void *context);
+
 /* The ring of sampled exchanges (wire/event.h), and the threshold below which they are sampled. */
 int loader_ring_fd(const struct loader *loader);
 void loader_set_sample_threshold(struct loader *loader, uint64_t threshold);

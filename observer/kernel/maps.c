@@ -6,11 +6,13 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "sojourn/cleanup.h"
 #include "sojourn/procfs.h"
+#include "wire/call.h"
 #include "wire/config.h"
 
 uint64_t kernel_map_bytes(int map_fd)
@@ -49,4 +51,21 @@ void kernel_map_counts(const struct bpf_map *map, kernel_count_visit *visit, voi
 	for (; !bpf_map_get_next_key(fd, previous, key); previous = key)
 		if (!bpf_map_lookup_elem(fd, key, &count))
 			visit(context, key, count);
+}
+
+int kernel_map_calls(const struct bpf_map *places, const struct bpf_map *rows,
+		     kernel_call_visit *visit, void *context)
+{
+	int fd = bpf_map__fd(places), rows_fd = bpf_map__fd(rows), r = 0;
+	autofree struct call_row *row = malloc(sizeof(*row));
+	struct call_place place, *previous = NULL;
+	uint32_t index;
+
+	if (!row)
+		return -ENOMEM;
+	for (; !r && !bpf_map_get_next_key(fd, previous, &place); previous = &place)
+		if (!bpf_map_lookup_elem(fd, &place, &index) &&
+		    !bpf_map_lookup_elem(rows_fd, &index, row))
+			r = visit(context, &place, row);
+	return r;
 }

@@ -25,4 +25,13 @@ typedef void kernel_count_visit(void *context, const void *key, uint64_t count);
 /* Call @visit for each key of a map of counts; a key has at most as many bytes as struct call_key. */
 void kernel_map_counts(const struct bpf_map *map, kernel_count_visit *visit, void *context);
 
+struct call_place;
+struct call_row;
+typedef int kernel_call_visit(void *context, const struct call_place *place,
+			      const struct call_row *row);
+
+/* Call @visit for each of @places, with its row of @rows, until it returns not 0. Return that, or -ENOMEM. */
+int kernel_map_calls(const struct bpf_map *places, const struct bpf_map *rows,
+		     kernel_call_visit *visit, void *context);
+
 #endif

@@ -72,6 +72,8 @@ static const struct candidate candidates[] = {
 	{QUESTION_TRANSMIT, "transmit_stamps", "sockops", USE_TRANSMIT_STAMPS, {}},
 	{QUESTION_TRANSMIT, "transmit_start", "tp_btf/net_dev_start_xmit+tcp_probe", USE_TRANSMIT,
 	 {"transmit_segment"}},
+	{QUESTION_CALLS, "calls_send", "tp_btf/inet_sock_set_state+sock_recv_length+sock_send_length",
+	 USE_CALLS, {"calls_state", "calls_recv"}},
 	{QUESTION_CPU, "thread_switch", "tp_btf/sched_switch+sched_wakeup", USE_CPU,
 	 {"thread_wakeup"}},
 	{QUESTION_UDP_ARRIVAL, "udp_ready", "tp_btf/sk_data_ready", USE_UDP, {}},
@@ -135,6 +137,8 @@ static const struct {
 				   "accept_queue of what io_uring accepts"},
 	[QUESTION_TRANSMIT] = {"When did the response leave, and when was it acknowledged?",
 			       "transmit_queue, ack"},
+	[QUESTION_CALLS] = {"When do the server's calls of others begin and end?",
+			    "--calls: the wait for upstreams"},
 	[QUESTION_CPU] = {"When do the threads that serve run?",
 			  "service: running, runnable, blocked"},
 	[QUESTION_UDP_ARRIVAL] = {"When did a datagram arrive?", "UDP: socket_queue"},
@@ -232,6 +236,8 @@ static bool usable(const struct candidate *candidate, const struct plan_wish *wi
 		return wish->transmit;
 	case USE_CPU:
 		return wish->cpu;
+	case USE_CALLS:
+		return wish->calls;
 	case USE_INSIDE:
 		return wish->http || wish->commands;
 	case USE_HTTP:
@@ -541,6 +547,7 @@ int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
 	*ret_plan = (struct plan){
 		.transmit = wish->transmit || wish->everything,
 		.cpu = wish->cpu || wish->everything,
+		.calls = wish->calls || wish->everything,
 		.http = wish->http || wish->everything,
 		.streams = wish->streams,
 		.tls = wish->tls || wish->everything,
@@ -664,6 +671,13 @@ const char *plan_missing_cpu(const struct plan *plan, bool udp)
 	if (!plan->cpu)
 		return "not asked for: --cpu";
 	return udp ? "not for datagrams" : missing(plan, NEEDS_EXCHANGE | 1U << QUESTION_CPU);
+}
+
+const char *plan_missing_calls(const struct plan *plan)
+{
+	if (!plan->calls)
+		return "not asked for: --calls";
+	return missing(plan, 1U << QUESTION_CONNECTIONS | 1U << QUESTION_CALLS);
 }
 
 /* Return why the program called @name does not work; NULL: it does. */

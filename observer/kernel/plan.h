@@ -31,6 +31,7 @@ enum question {
 	QUESTION_ACCEPT,       /* when did accept() return? */
 	QUESTION_ACCEPT_URING, /* when did io_uring's complete? */
 	QUESTION_TRANSMIT,     /* when did the response leave, when was it acknowledged? */
+	QUESTION_CALLS,	       /* when do the server's calls of others begin and end? */
 	QUESTION_CPU,	       /* when do the threads that serve run? */
 	QUESTION_UDP_ARRIVAL,  /* when did a datagram arrive? */
 	QUESTION_UDP_READ,     /* when did the server read it? */
@@ -48,6 +49,7 @@ enum candidate_use {
 	USE_TRANSMIT,	     /* with --transmit */
 	USE_TRANSMIT_STAMPS, /* likewise, and with the cgroup of the services */
 	USE_CPU,	     /* with --cpu */
+	USE_CALLS,	     /* with --calls */
 	USE_INSIDE,	     /* with --http or --protocol */
 	USE_HTTP,	     /* likewise, for the streams of HTTP/2 */
 	USE_BESIDE,	     /* without, likewise: beside the plain ones (bpf/tcp/beside.h) */
@@ -76,12 +78,13 @@ struct plan_row {
 	uint32_t verified; /* instructions that the verifier went through; 0: it did not say */
 };
 
-#define PLAN_ROWS 38
+#define PLAN_ROWS 39
 
 struct plan {
 	struct plan_row rows[PLAN_ROWS];
 	bool transmit; /* was asked for */
 	bool cpu;      /* likewise */
+	bool calls;    /* likewise */
 	bool http;     /* likewise */
 	bool streams;  /* of HTTP/2: were not declined */
 	bool tls;      /* likewise */
@@ -93,6 +96,7 @@ struct plan_wish {
 	bool udp;
 	bool transmit;
 	bool cpu;
+	bool calls;
 	bool http;
 	bool streams; /* of HTTP/2, without http */
 	bool tls;
@@ -154,6 +158,9 @@ const char *plan_missing_udp(const struct plan *plan, enum stage stage);
 
 /* Return why service cannot be divided into running, runnable and blocked; NULL if it can. */
 const char *plan_missing_cpu(const struct plan *plan, bool udp);
+
+/* Return why calls of other places cannot be timed; NULL if they can. */
+const char *plan_missing_calls(const struct plan *plan);
 
 /* Return why HTTP cannot be looked into; NULL if it can. */
 const char *plan_missing_http(const struct plan *plan);

@@ -14,6 +14,7 @@
 #include "loader.h"
 #include "message.h"
 #include "sojourn/cleanup.h"
+#include "wire/call.h"
 #include "wire/clear.h"
 #include "wire/events.h"
 #include "wire/stream.h"
@@ -93,6 +94,8 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		{skel->maps.conn_places, config->plain ? 1 : CONN_PLACES},
 		{skel->maps.talks_by_address, config->plain ? CONNS_BY_ADDRESS : 1},
 		{skel->maps.tickets, config->max_services},
+		{skel->maps.call_rows, config->calls ? CALL_ROWS : 1},
+		{skel->maps.call_places, config->calls ? 2 * CALL_ROWS : 1},
 		{skel->maps.streams, config->streams ? STREAMS_AT_ONCE : 1},
 		{skel->maps.gauges, config->max_services},
 		{skel->maps.opens, config->max_services},

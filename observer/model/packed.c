@@ -108,6 +108,8 @@ static void drop_pointers(struct run_service *service)
 	service->listener_count = service->process_count = service->upstream_count = 0;
 	service->called = NULL;
 	service->called_count = 0;
+	service->timed_calls = NULL;
+	service->timed_call_count = 0;
 	service->samples = NULL;
 	service->series = NULL;
 	service->place = (struct run_place){};

@@ -17,6 +17,7 @@
 #include "sojourn/array.h"
 #include "sojourn/clock.h"
 #include "sojourn/run_sum.h"
+#include "timed_calls.h"
 #include "upstreams_parts.h"
 
 static void add_front(void *context, const void *front, uint64_t connections)
@@ -53,6 +54,8 @@ int upstreams_new(const struct loader *loader, struct upstreams **ret_upstreams)
 
 	if (!r)
 		r = upstreams_read_called(loader, &upstreams->called_before);
+	if (!r)
+		r = timed_calls_new(loader, &upstreams->timed_before);
 	if (r < 0)
 		return r;
 	*ret_upstreams = TAKE_PTR(upstreams);
@@ -67,6 +70,7 @@ void upstreams_free(struct upstreams *upstreams)
 	free(upstreams->called_before.list);
 	free(upstreams->far_before.list);
 	free(upstreams->older);
+	timed_calls_free(upstreams->timed_before);
 	free(upstreams);
 }
 
@@ -537,10 +541,12 @@ int upstreams_read(const struct upstreams *upstreams, const struct loader *loade
 		   const struct service_key *keys, size_t key_count, struct run *run)
 {
 	struct reading reading = {.upstreams = upstreams, .run = run};
-	int r;
+	int r = 0;
 
-	if (!upstreams || !upstreams->looked)
-		return 0;
+	if (upstreams)
+		r = timed_calls_read(upstreams->timed_before, loader, keys, key_count, run);
+	if (r || !upstreams || !upstreams->looked)
+		return r;
 	r = open_places(loader, keys, key_count, &reading);
 	if (!r)
 		r = read_all(&reading, loader);

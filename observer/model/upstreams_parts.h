@@ -59,6 +59,7 @@ struct upstreams {
 	struct fronts before;
 	struct called_list called_before;
 	struct far_list far_before;
+	struct timed_calls *timed_before;
 	uint32_t netns; /* the namespace that was looked at */
 	struct older *older;
 	size_t older_count;

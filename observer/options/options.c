@@ -279,6 +279,10 @@ static const struct cli_option observe_rows[] = {
 	 "Divide service into running, runnable (waiting for a CPU) and blocked, by the state of "
 	 "the thread that serves. Our programs then also run at every switch of this host.",
 	 CLI_FLAG, AT(cpu)},
+	{"calls", 0, NULL,
+	 "Time the calls of the services' processes to other places on the connections that they "
+	 "open: how long each upstream takes to answer, also where nobody can observe it.",
+	 CLI_FLAG, AT(calls)},
 	{"http", 0, NULL,
 	 "Look into HTTP in clear: responses of HTTP and gRPC are counted by status, pipelined "
 	 "requests are found, and pushes are. Streams of HTTP/2 and gRPC (h2c) are exchanges "

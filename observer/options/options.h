@@ -51,6 +51,7 @@ struct observe_options {
 	size_t prefer_count;
 	uint64_t transmit_below; /* of 2^32 exchanges, the number followed until acked; 0: none */
 	bool cpu;
+	bool calls;
 	bool http; /* also with routes and with tls */
 	bool no_http2;
 	bool propose_routes;

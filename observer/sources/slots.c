@@ -124,6 +124,14 @@ static void read_http2(const struct loader *loader, uint32_t index, struct run_h
 		read_known(loader, index, counts, ARRAY_SIZE(counts));
 }
 
+static void read_calls(const struct loader *loader, uint32_t index, struct run_service *service)
+{
+	const struct counted lost = {&service->calls_lost, COUNTER_CALLS_LOST};
+
+	if (loader_config(loader)->calls)
+		read_known(loader, index, &lost, 1);
+}
+
 /* Counts of what only --http looks at. */
 static void read_http(const struct loader *loader, uint32_t index, struct run_service *service)
 {
@@ -167,6 +175,7 @@ static void read_counters(const struct loader *loader, uint32_t index, struct ru
 	service->nagle_held = counter_sum(loader, index, COUNTER_NAGLE_HELD);
 	read_http2(loader, index, &service->http2);
 	read_http(loader, index, service);
+	read_calls(loader, index, service);
 	for (enum run_loss loss = 0; loss < RUN_LOSS_COUNT; loss++)
 		service->losses[loss] = counter_sum(loader, index, loss_counters[loss]);
 	for (enum run_close close = 0; close < RUN_CLOSE_COUNT; close++)
@@ -233,7 +242,7 @@ static void fill_zeros(struct histogram *h, uint64_t timed)
 	h->count = timed;
 }
 
-static void read_shared(const struct stage_histogram *all, struct histogram *ret_histogram)
+void source_histogram_read(const struct stage_histogram *all, struct histogram *ret_histogram)
 {
 	struct histogram sum = {};
 
@@ -244,7 +253,7 @@ static void read_shared(const struct stage_histogram *all, struct histogram *ret
 static void read_span(const struct loader *loader, uint32_t index, enum span span,
 		      struct histogram *ret_histogram)
 {
-	read_shared(&loader_spans(loader, index)->spans[span], ret_histogram);
+	source_histogram_read(&loader_spans(loader, index)->spans[span], ret_histogram);
 }
 
 static void read_windows(const struct loader *loader, uint32_t index, struct run_http2 *http2)
@@ -253,9 +262,9 @@ static void read_windows(const struct loader *loader, uint32_t index, struct run
 
 	if (!windows)
 		return;
-	read_shared(&windows->stalls[WINDOW_STREAM], &http2->stream_stalls);
-	read_shared(&windows->stalls[WINDOW_CONNECTION], &http2->connection_stalls);
-	read_shared(&windows->pings, &http2->pings);
+	source_histogram_read(&windows->stalls[WINDOW_STREAM], &http2->stream_stalls);
+	source_histogram_read(&windows->stalls[WINDOW_CONNECTION], &http2->connection_stalls);
+	source_histogram_read(&windows->pings, &http2->pings);
 	http2->streams_highest = (struct run_number){true, windows->streams_most};
 	http2->open_highest = (struct run_number){true, windows->open_most};
 	for (unsigned int i = 0; i < RESET_ERRORS; i++) {

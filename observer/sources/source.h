@@ -45,6 +45,9 @@ uint64_t source_slots_last_message(const struct loader *loader, uint32_t index);
 /* Return the service's earliest arrival in the current epoch; 0: none. */
 uint64_t source_slots_first_message(const struct loader *loader, uint32_t index);
 
+/* Make @ret_histogram, a zeroed one or an earlier reading, from one that all CPUs share. */
+void source_histogram_read(const struct stage_histogram *all, struct histogram *ret_histogram);
+
 /* sockets.c: read gauges of the last visit to the sockets of its namespace. 0 or -ENOMEM. */
 int source_sockets_read(const struct loader *loader, uint32_t index, struct run_service *service);
 

@@ -104,6 +104,20 @@ static void fill_nested(struct run_nested *nested, struct sequence *sequence)
 	nested->slowest = nested_sum(sequence);
 }
 
+static void fill_timed_calls(struct run_service *service, struct sequence *sequence)
+{
+	struct run_timed_call *call =
+		need(ARRAY_APPEND(service->timed_calls, service->timed_call_count));
+
+	strcpy(call->towards, "[2001:db8::5]:9001");
+	set_number(&call->serves_too, sequence);
+	for (uint64_t *count = &call->connects; count <= &call->uncut[RUN_UNCUT_COUNT - 1]; count++)
+		*count = next(sequence);
+	set_histogram(&call->wait, sequence);
+	set_histogram(&call->whole, sequence);
+	set_number(&service->calls_lost, sequence);
+}
+
 static void fill_upstreams(struct run_service *service, struct sequence *sequence)
 {
 	struct run_upstream *upstream =
@@ -331,6 +345,7 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	fill_listeners(service, sequence);
 	fill_processes(service, sequence);
 	fill_upstreams(service, sequence);
+	fill_timed_calls(service, sequence);
 	service->samples = fill_samples(OBSERVERS, sequence);
 	service->series = support_series(&sequence->last);
 }

@@ -112,6 +112,10 @@ static void compare_services(const struct run_service *a, const struct run_servi
 	assert_int_equal(a->called_count, b->called_count);
 	if (a->called_count)
 		assert_memory_equal(a->called, b->called, a->called_count * sizeof(*a->called));
+	assert_int_equal(a->timed_call_count, b->timed_call_count);
+	if (a->timed_call_count)
+		assert_memory_equal(a->timed_calls, b->timed_calls,
+				    a->timed_call_count * sizeof(*a->timed_calls));
 	assert_same_text(a->calls, b->calls);
 	compare_routes(&a->routes, &b->routes);
 	compare_proposed(&a->proposed, &b->proposed);
@@ -119,19 +123,19 @@ static void compare_services(const struct run_service *a, const struct run_servi
 	support_compare_series(a->series, b->series);
 	assert_same_text(a->host, b->host);
 	assert_same_text(a->http2.reason, b->http2.reason);
-	ASSERT_SAME(struct run_service, a, b, left_.host = right_.host = NULL,
-		    left_.http2.reason = right_.http2.reason = NULL,
-		    left_.samples = right_.samples = NULL,
-		    left_.processes = right_.processes = NULL,
-		    left_.routes.list = right_.routes.list = NULL,
-		    left_.routes.protocol = right_.routes.protocol = NULL,
-		    left_.proposed.list = right_.proposed.list = NULL,
-		    left_.upstreams = right_.upstreams = NULL, left_.called = right_.called = NULL,
-		    left_.calls = right_.calls = NULL, left_.listeners = right_.listeners = NULL,
-		    left_.series = right_.series = NULL, memset(left_.cpu, 0, sizeof(left_.cpu)),
-		    memset(right_.cpu, 0, sizeof(right_.cpu)),
-		    memset(left_.stages, 0, sizeof(left_.stages)),
-		    memset(right_.stages, 0, sizeof(right_.stages)));
+	ASSERT_SAME(
+		struct run_service, a, b, left_.host = right_.host = NULL,
+		left_.http2.reason = right_.http2.reason = NULL,
+		left_.samples = right_.samples = NULL, left_.processes = right_.processes = NULL,
+		left_.routes.list = right_.routes.list = NULL,
+		left_.routes.protocol = right_.routes.protocol = NULL,
+		left_.proposed.list = right_.proposed.list = NULL,
+		left_.upstreams = right_.upstreams = NULL, left_.called = right_.called = NULL,
+		left_.timed_calls = right_.timed_calls = NULL, left_.calls = right_.calls = NULL,
+		left_.listeners = right_.listeners = NULL, left_.series = right_.series = NULL,
+		memset(left_.cpu, 0, sizeof(left_.cpu)), memset(right_.cpu, 0, sizeof(right_.cpu)),
+		memset(left_.stages, 0, sizeof(left_.stages)),
+		memset(right_.stages, 0, sizeof(right_.stages)));
 }
 
 static void compare_series(const struct run_driver *a, const struct run_driver *b)

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+/* Calls to upstreams, with --calls: how long each took to answer, as the service's processes saw it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "parts.h"
+#include "sojourn/run_sum.h"
+
+/* Rows beyond these are in the document alone. */
+#define CALL_LINES 8
+
+/* Connections and calls that are not timed may make this part of all, and no more. */
+#define NEGLIGIBLE 0.01
+/* As in upstreams.c: more calls per request may overlap, and a greater share says that some do, or are for no request. */
+#define ONE_CALL   1.02
+#define EXCESS	   1.02
+#define MAIN_SHARE 0.5
+
+/* Write why no times are known; "": they are. */
+static void write_unknown(const struct run_timed_call *call, size_t size, char *ret_text)
+{
+	uint64_t uncut = run_call_uncut(call), all = call->connects + call->older, largest = 0;
+	uint64_t hidden = call->handshakes + call->untimed;
+	char count[SHORT_TEXT], total[SHORT_TEXT];
+	enum run_uncut why = 0;
+
+	for (enum run_uncut i = 0; i < RUN_UNCUT_COUNT; i++)
+		if (call->uncut[i] > largest) {
+			largest = call->uncut[i];
+			why = i;
+		}
+	ret_text[0] = 0;
+	if ((double)uncut > NEGLIGIBLE * (double)all)
+		snprintf(ret_text, size, "%s of its %s connections %s", page_count(largest, count),
+			 page_count(all > uncut ? all : uncut, total), run_uncut_help[why]);
+	else if (!call->calls && hidden)
+		snprintf(
+			ret_text, size,
+			"%s calls were the first of their connections, which TLS's handshake hides",
+			page_count(hidden, count));
+}
+
+/* Return the share of the service's time in which it waited for the answers; negative: not known. */
+static double share_of(const struct run_service *service, const struct run_timed_call *call)
+{
+	double service_ns = (double)service->stages[STAGE_SERVICE].histogram.sum;
+	double share = service_ns > 0 ? (double)call->wait.sum / service_ns : -1;
+	bool one = (double)call->calls <= ONE_CALL * (double)service->exchanges;
+	char unknown[128];
+
+	write_unknown(call, sizeof(unknown), unknown);
+	if (*unknown || call->serves_too.known || !one || share > EXCESS)
+		return -1;
+	return share > 1 ? 1 : share;
+}
+
+const struct run_timed_call *report_main_call(const struct run_service *service, double *ret_share)
+{
+	for (size_t i = 0; i < service->timed_call_count; i++) {
+		double share = share_of(service, &service->timed_calls[i]);
+
+		if (share < MAIN_SHARE)
+			continue;
+		*ret_share = share;
+		return &service->timed_calls[i];
+	}
+	return NULL;
+}
+
+static void add_times(struct items *items, const struct run_service *service,
+		      const struct run_timed_call *call)
+{
+	double share = share_of(service, call);
+	char text[SHORT_TEXT], rate[SHORT_TEXT];
+
+	if (service->exchanges)
+		items_add(items, "%s calls, %s per request", page_count(call->calls, text),
+			  page_rate_of((double)call->calls / (double)service->exchanges, rate));
+	else
+		items_add(items, "%s calls", page_count(call->calls, text));
+	items_time(items, "wait mean", histogram_mean(&call->wait));
+	items_time(items, "p50", (double)histogram_quantile(&call->wait, 0.5));
+	items_time(items, "p99", (double)histogram_quantile(&call->wait, 0.99));
+	items_time(items, "max", (double)call->wait.max);
+	items_time(items, "to the response's end mean", histogram_mean(&call->whole));
+	if (share >= 0)
+		items_add(items, "the wait is %s of its service", page_share(100 * share, text));
+	if (call->serves_too.known)
+		items_add(items, "perhaps for port %ju, which its processes serve, too",
+			  (uintmax_t)call->serves_too.value);
+}
+
+static void print_call(const struct page *page, const struct run_service *service,
+		       const struct run_timed_call *call, const char *label)
+{
+	autoitems struct items items = items_begin(page, label, LABEL_COLUMNS);
+	char unknown[128], text[SHORT_TEXT], time[SHORT_TEXT];
+
+	items_add(&items, "%s", call->towards);
+	write_unknown(call, sizeof(unknown), unknown);
+	if (*unknown)
+		items_add(&items, "times not known: %s", unknown);
+	else if (call->calls)
+		add_times(&items, service, call);
+	items_some(&items, "without an answer", call->failed);
+	items_some(&items, "open now", call->open);
+	if (call->connects)
+		items_add(&items, "%s connects, mean %s", page_count(call->connects, text),
+			  page_time((double)call->connect_ns / (double)call->connects, time));
+	items_some(&items, "failed connects", call->connects_failed);
+	items_some(&items, "older connections picked up", call->older);
+	items_some(&items, "not timed", call->untimed + call->handshakes);
+	items_some(&items, "with late parts", call->trailing);
+}
+
+void report_calls(const struct page *page, const struct run_service *service)
+{
+	size_t most = page->verbose ? CALL_LINES : CALL_LINES / 2,
+	       count = service->timed_call_count;
+
+	for (size_t i = 0; i < count && i < most; i++)
+		print_call(page, service, &service->timed_calls[i], i ? "" : "calls to");
+	if (count > most) {
+		page_left(page, LABEL_COLUMNS, "%s", "");
+		page_wrap(page, LABEL_COLUMNS, "and %zu other places, in the document",
+			  count - most);
+	}
+	if (service->calls_lost.known && service->calls_lost.value)
+		page_counted(page, count ? "" : "calls to", service->calls_lost.value,
+			     "connections to places without room: their calls are not known");
+}
