@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Calls to upstreams, with --calls: how long each took to answer, as the service's processes saw it. */
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "parts.h"
@@ -65,6 +67,40 @@ const struct run_timed_call *report_main_call(const struct run_service *service,
 		return &service->timed_calls[i];
 	}
 	return NULL;
+}
+
+static bool has_port(const struct run_timed_call *call, uint16_t port)
+{
+	const char *colon = strrchr(call->towards, ':');
+
+	return colon && strtoul(colon + 1, NULL, 10) == port;
+}
+
+/* Return the calls to @port; NULL: to none, or to that port of several addresses. */
+static const struct run_timed_call *only_call(const struct run_service *front, uint16_t port)
+{
+	const struct run_timed_call *found = NULL;
+
+	for (size_t i = 0; i < front->timed_call_count; i++) {
+		if (!has_port(&front->timed_calls[i], port))
+			continue;
+		if (found)
+			return NULL;
+		found = &front->timed_calls[i];
+	}
+	return found;
+}
+
+double report_call_wait(const struct run_service *front, const struct run_service *upstream)
+{
+	const struct run_timed_call *call = only_call(front, upstream->port);
+	double calls = call ? (double)call->calls : 0, exchanges = (double)upstream->exchanges;
+	char unknown[128];
+
+	if (!call || fabs(calls - exchanges) > NEGLIGIBLE * exchanges)
+		return -1;
+	write_unknown(call, sizeof(unknown), unknown);
+	return *unknown ? -1 : histogram_mean(&call->wait);
 }
 
 static void add_times(struct items *items, const struct run_service *service,

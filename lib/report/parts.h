@@ -109,10 +109,11 @@ struct report_upstream {
 	const struct run_upstream *row;
 	const struct run_service *service;
 	char name[SHORT_TEXT];
-	char on[72];	   /* " on web-2"; "": on the front's host */
-	double calls;	   /* per request of the front */
-	double call_ns;	   /* the mean of a call, until its response begins */
-	double wait_ns;	   /* per request of the front */
+	char on[72];	/* " on web-2"; "": on the front's host */
+	double calls;	/* per request of the front */
+	double call_ns; /* the mean of a call, until its response begins */
+	double wait_ns; /* per request of the front */
+	double between_ns; /* of the front's time, per request: the network between both; negative: not known */
 	double share;	   /* of the front's service; above 1 if calls overlap */
 	bool at_most;	   /* the calls may overlap: the share is at most this */
 	char unknown[128]; /* why the share is not known; "": it is */
@@ -127,6 +128,11 @@ bool report_upstreams_text(const struct run *run, const struct run_service *fron
 
 /* calls.c: a row for each place that the service's processes call, with --calls. */
 void report_calls(const struct page *page, const struct run_service *service);
+/*
+ * Return the mean wait for an answer of @upstream, as its front has timed it. Negative: it has not, or its calls are not
+ * the exchanges of @upstream.
+ */
+double report_call_wait(const struct run_service *front, const struct run_service *upstream);
 /* Return the place that the service waited for in at least half of its time, and the share; NULL: there is none. */
 const struct run_timed_call *report_main_call(const struct run_service *service, double *ret_share);
 

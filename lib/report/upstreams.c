@@ -86,6 +86,14 @@ static void write_unknown(const struct run_service *front, const struct run_upst
 			"request");
 }
 
+/* Return the part of the front's wait, per request, in which the upstream did not have the call; negative: not known. */
+static double between(const struct run_service *front, const struct report_upstream *upstream)
+{
+	double wait_ns = report_call_wait(front, upstream->service);
+
+	return wait_ns < upstream->call_ns ? -1 : upstream->calls * (wait_ns - upstream->call_ns);
+}
+
 static void judge(const struct run_service *front, const struct run_upstream *row,
 		  struct report_upstream *upstream)
 {
@@ -98,6 +106,7 @@ static void judge(const struct run_service *front, const struct run_upstream *ro
 	upstream->at_most = upstream->calls > ONE_CALL;
 	upstream->call_ns = mean_wait(upstream->service);
 	upstream->wait_ns = upstream->calls * upstream->call_ns;
+	upstream->between_ns = between(front, upstream);
 	upstream->share = upstream->call_ns * (double)upstream->service->exchanges / service_ns;
 	write_unknown(front, row, upstream);
 }
@@ -160,10 +169,32 @@ static void print_wait(FILE *file, const struct report_upstream *upstream)
 		as_time(upstream->call_ns));
 }
 
+/* Return the time between the front and all upstreams; negative: it is not known. */
+static double all_between(const struct report_upstream *upstreams, size_t count)
+{
+	double sum_ns = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (upstreams[i].between_ns < 0)
+			return -1;
+		sum_ns += upstreams[i].between_ns;
+	}
+	return sum_ns;
+}
+
 /* Print the rest, which no upstream holds. On the way to another host it is at least one round trip of TCP's. */
 static void print_rest(FILE *file, const struct run_service *front,
 		       const struct report_upstream *upstreams, size_t count, double own_ns)
 {
+	double between_ns = all_between(upstreams, count);
+
+	if (between_ns >= 0 && between_ns <= own_ns) {
+		fprintf(file, ". %s are its own%s", as_time(own_ns - between_ns),
+			front->calls ? ", or of calls that are not observed" : "");
+		fprintf(file, ", and %s passed between both: in the network, and until they read",
+			as_time(between_ns));
+		return;
+	}
 	fprintf(file, ". %s are its own%s", as_time(own_ns),
 		front->calls ? ", the network's, or of calls that are not observed"
 			     : " and the network's");
