@@ -103,7 +103,7 @@ def test_calls_without_an_answer(start):
 
 
 FRONT = """
-import json, socket, ssl, sys
+import contextlib, json, socket, ssl
 listener = socket.create_server(("127.0.0.1", 0))
 print("ready", listener.getsockname()[1], flush=True)
 client = listener.accept()[0]
@@ -122,6 +122,9 @@ for line in lines:
         while value:
             value -= len(ends[end].recv(value))
     elif what == "close":
+        if isinstance(ends[end], ssl.SSLSocket):
+            with contextlib.suppress(OSError):
+                ends[end].unwrap()  # an alert
         ends[end].close()
     lines.write("done\\n")
     lines.flush()
@@ -302,6 +305,21 @@ def test_grpc_behind_nginx(start):
     observer.stop()
     row, = rows(observer.summary(), front.port).values()
     assert uncut(row) == {"http2": 3} and row["connects"] == 3 and row["calls"] == row["open"] == row["failed"] == 0
+
+
+def test_two_services_of_one_process(start):
+    """Which of both its calls are for is not known."""
+    lab, second = start(Lab()), free_port()
+    inside = f"location /call {{ proxy_pass http://127.0.0.1:{lab.port}; }}"
+    front = start(Nginx(http_block=f"server {{ listen 127.0.0.1:{second}; {inside} }}", server=inside))
+    observer = start(Observer("--calls", ports=[front.port, second]))
+    for port in (front.port, second, front.port, second):
+        request(f"http://127.0.0.1:{port}/call?service=5ms")
+    observer.stop()
+    found = [(port, row) for port in (front.port, second) for row in rows(observer.summary(), port).values()]
+    assert sum(row["calls"] for _, row in found) == 4
+    assert all(row["serves_too"] == front.port + second - port for port, row in found)
+    assert "perhaps for port" in flat(observer.stdout) and "% of its service" not in flat(observer.stdout)
 
 
 def test_more_places_than_there_is_room_for(start):
