@@ -145,7 +145,7 @@ const char *clear_lacks(size_t library)
 	return kinds[library].lacks;
 }
 
-const char *clear_nameless(int fd)
+const char *clear_nameless(int fd, size_t library)
 {
 	CLEANUP(cleanup_elf_close) struct elf *elf = NULL;
 	const char *texts[ARRAY_SIZE(marks)];
@@ -154,7 +154,8 @@ const char *clear_nameless(int fd)
 
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
 		texts[i] = marks[i].text;
-	if (elf_open(fd, &elf) || !elf_section(elf, ".rodata", &constants) ||
+	if (!kinds[library].functions || elf_open(fd, &elf) ||
+	    !elf_section(elf, ".rodata", &constants) ||
 	    elf_holds(elf, &constants, texts, ARRAY_SIZE(marks), holds))
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)

@@ -50,8 +50,8 @@ int clear_find(int fd, size_t library, struct clear_places *ret_places);
 /* Return why plain text of users of @library, a place in clear_libraries, is never seen; NULL: it may be. */
 const char *clear_lacks(size_t library);
 
-/* Return which library of TLS seems to be in the program @fd, which does not name its functions; NULL: none that is known. */
-const char *clear_nameless(int fd);
+/* Return that @library seems to be in the program @fd, which does not name its functions; NULL: it is not, or that is not known. */
+const char *clear_nameless(int fd, size_t library);
 
 /* Attach to these places of that file. Return 0, or -errno, and none of the probes stays. */
 int clear_attach(struct clear_probes *probes, const struct sojourn_bpf *skel, int fd,

@@ -146,7 +146,7 @@ static int probe(struct source_libraries *source, struct known *file, int fd, bo
 
 	file->found = refused;
 	if (is_other(file->which, r)) {
-		file->found = fd < 0 ? NULL : clear_nameless(fd);
+		file->found = fd < 0 ? NULL : clear_nameless(fd, file->which);
 		source->without[source->without_count++ % OTHERS_KEPT] = *file;
 		return -ENOENT;
 	}
