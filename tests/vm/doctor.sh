@@ -125,8 +125,8 @@ echo "$memory" >/proc/sys/net/ipv4/tcp_mem
 kill -KILL $clients $lab
 until_true 'grep -q "orphan 0" /proc/net/sockstat'
 
-# Clients write and are killed after their peer's address has gone. Of the sockets without a route, the kernel ends an
-# orphan at its next retransmission if there are more than half of the limit, so there is exactly half of it.
+# Clients write and are killed after their peer's address has gone. The kernel ends orphans without a route early if
+# there are more than half of the limit. So there are exactly that many.
 ip address add 10.9.0.1/32 dev lo
 sojourn-lab --listen 10.9.0.1:9005 >lab.out 2>&1 &
 lab=$!

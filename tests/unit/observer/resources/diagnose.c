@@ -194,10 +194,9 @@ static struct resource owned(enum resource_kind kind, double used, double capaci
 
 static void test_a_queue_without_descriptors_is_a_consequence(void **state)
 {
-	struct resource resources[] = {owned(RESOURCE_ACCEPT_QUEUE, 9, 8, 7),
-				       owned(RESOURCE_DESCRIPTORS, 64, 64, 7),
-				       owned(RESOURCE_SYN_QUEUE, 6, 8, 7),
-				       owned(RESOURCE_ACCEPT_QUEUE, 9, 8, 5)};
+	struct resource resources[] = {
+		owned(RESOURCE_ACCEPT_QUEUE, 9, 8, 7), owned(RESOURCE_DESCRIPTORS, 64, 64, 7),
+		owned(RESOURCE_SYN_QUEUE, 6, 8, 7), owned(RESOURCE_ACCEPT_QUEUE, 9, 8, 5)};
 	struct finding_list findings = findings_of(resources, ARRAY_SIZE(resources));
 	const struct resource *first = &findings.entries[0].resource;
 
