@@ -31,7 +31,7 @@ refuse register rehearse reject relax release rely remember remove rename render
 require reserve reset reshape resize resolve respect restore restrict resume retry return reuse revert reword rewrite rotate
 round route run sample satisfy save say scale scan schedule search select send separate serve set settle share shorten show shrink
 silence simplify size skip sleep sort specify split start state stop store stream strip substitute suggest sum support survive
-swap switch sync take teach test throttle tidy tie time trace track translate treat trim try tune turn type unify update
+swap switch sync take teach tell test throttle tidy tie time trace track translate treat trim try tune turn type unify update
 upgrade use validate verify wait wake walk warn watch weaken widen wrap write""".split())
 
 
