@@ -11,8 +11,8 @@
 /* A proposal counts for at least this share of the paths. */
 #define SHARE_LEAST 20U /* a twentieth */
 #define FEWEST	    4U
-/* Longer parts, and parts with so many digits, look like identifiers. */
-#define PART_LONGEST 24U
+/* Longer words, and parts with more digits, look like identifiers. */
+#define WORD_LONGEST 24U
 #define DIGITS_MOST  2U
 
 /* The start of a path, of whole parts that are no identifiers: "/api/users/" of "/api/users/17?x". */
@@ -37,17 +37,21 @@ static bool is_plain(char byte)
 	       (byte >= '0' && byte <= '9') || (byte && strchr("-._", byte));
 }
 
-/* Return whether a part of a path may be in a proposal. "v1" and "oauth2" may, "17", UUIDs and long words may not. */
+/*
+ * Return whether a part of a path may be in a proposal. "v1", "oauth2" and services of gRPC with their packages may, "17",
+ * UUIDs and long words may not.
+ */
 static bool is_word(const char *part, size_t length)
 {
-	size_t digits = 0;
+	size_t digits = 0, word = 0;
 
 	for (size_t i = 0; i < length; i++) {
-		if (!is_plain(part[i]))
+		word = part[i] == '.' ? 0 : word + 1;
+		if (!is_plain(part[i]) || word > WORD_LONGEST)
 			return false;
 		digits += part[i] >= '0' && part[i] <= '9';
 	}
-	return length && length <= PART_LONGEST && digits <= DIGITS_MOST && digits < length;
+	return length && digits <= DIGITS_MOST && digits < length;
 }
 
 static const char *text_of(const struct route_path *path)

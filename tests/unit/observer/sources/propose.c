@@ -138,6 +138,21 @@ static void names_are_no_prefixes(void **state)
 	assert_proposed("/users/* 88");
 }
 
+/* Those of gRPC: a package may be long, a word of it may not. */
+static void services_of_grpc_are_words(void **state)
+{
+	(void)state;
+	add_many("/opentelemetry.proto.collector.trace.v1.TraceService/Send", 30);
+	add_many("/test.Echo/Get", 30);
+	add_many("/test.Echo/Set", 10);
+	assert_proposed(
+		"/opentelemetry.proto.collector.trace.v1.TraceService/Send 30, /test.Echo/Get 30, "
+		"/test.Echo/Set 10");
+	add_many("/a/eyJhbGciOiJub25lIn.eyJzdWIiOiJhbGljZSIsImEiOiJi", 30);
+	add_many("/a/b.averyveryverylongtokenwithoutdigits.c", 30);
+	assert_proposed("/a/* 60");
+}
+
 /* At most eight, and their shares are those of the longest that matches. */
 static void proposals_are_few(void **state)
 {
@@ -166,6 +181,7 @@ int main(void)
 		cmocka_unit_test(too_few_paths_propose_nothing),
 		cmocka_unit_test(identifiers_are_never_proposed),
 		cmocka_unit_test(names_are_no_prefixes),
+		cmocka_unit_test(services_of_grpc_are_words),
 		cmocka_unit_test(proposals_are_few),
 		cmocka_unit_test(a_cut_path_is_a_prefix),
 	};
