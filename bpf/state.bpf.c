@@ -32,6 +32,7 @@ struct route_rows_map route_rows SEC(".maps");
 struct route_places_map route_places SEC(".maps");
 struct route_paths_map route_paths SEC(".maps");
 struct route_looks_map route_looks SEC(".maps");
+struct route_texts_map route_texts SEC(".maps");
 struct clear_calls_map clear_calls SEC(".maps");
 struct clear_goroutines_map clear_goroutines SEC(".maps");
 struct clear_conns_map clear_conns SEC(".maps");

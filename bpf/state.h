@@ -257,6 +257,17 @@ DECLARE_ARRAY(route_rows, struct service_route, 1, BPF_F_MMAPABLE);
 DECLARE_ARRAY(route_paths, struct route_paths, 1, BPF_F_MMAPABLE);
 
 /*
+ * [connection's number and hpack_request.field]: the texts of paths in dynamic tables, with --propose-routes. A text that
+ * gives way to another while it is copied may be a mix of both: one path of a sample is then wrong.
+ */
+struct route_texts_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u64);
+	__type(value, struct route_path);
+};
+
+/*
  * A request's line, as far as it was read, and the bytes of the current read. With --route each
  * connection has one. The bytes are here for the same reason as those of struct walk (tcp/talk.h).
  */
@@ -272,9 +283,8 @@ struct route_look {
 	__u64 window;
 	struct bytes bytes;
 	__u8 chunk[ROUTE_CHUNK];
-	__u32 keeps; /* the path, for a sample */
-	__u8 path[ROUTE_PATH_BYTES];
-	__u8 pad[2];
+	struct route_path path; /* with config.propose */
+	__u32 pad;
 };
 
 struct route_looks_map {
@@ -395,6 +405,7 @@ struct ring_map {
 extern struct conns_map conns SEC(".maps");
 extern struct conns_by_address_map conns_by_address SEC(".maps");
 extern struct route_looks_map route_looks SEC(".maps");
+extern struct route_texts_map route_texts SEC(".maps");
 extern struct services_map services SEC(".maps");
 extern struct services_dropped_map services_dropped SEC(".maps");
 extern struct target_cgroup_map target_cgroup SEC(".maps");

@@ -443,8 +443,9 @@ function routeTable(run, service, i) {
 
 // List the proposed routes (--propose-routes).
 function proposalTable(run, service, i) {
-	const {requests, paths, list} = service.proposed;
-	const of = `a sample of ${count(paths)} of ${count(requests)} requests of HTTP/1 in clear text that match no route`;
+	const {requests, paths, list, not_known: unknown} = service.proposed;
+	const of = `a sample of ${count(paths)} of ${count(requests)} requests that match no route` +
+		(unknown ? `; paths of ${count(unknown)} more are not known` : "");
 	if (!list.length) return element("p", {}, title(run, `${serviceName(service)}: no route is proposed, by ${of}`));
 	return element("div", {}, element("p", {}, title(run, `${serviceName(service)}: proposed routes, by ${of}`)),
 		table(["--route", "paths", "about"], list.map((proposal, k) => [element("td", {class: "text"}, proposal.route),

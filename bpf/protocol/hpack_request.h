@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * Follows all header blocks of a client, and finds each request's route in ":method" and ":path". Of a field in
- * the dynamic table the routes are kept that it misses, and no text.
+ * the dynamic table the routes are kept that it misses, and no text. With ROUTE_KEEPS the text of the latest path is
+ * here, with the number of its field in the table. The owner keeps it.
  *
  * The same source runs in the kernel and in its unit test. Neighbours: hpack_walk.h, route.h, http2.h.
  */
@@ -41,10 +42,49 @@ struct hpack_request {
 	__u32 taken;  /* of those */
 	__u8 name;    /* of the field: enum hpack_request_name */
 	__u8 has;     /* HPACK_HAS and HPACK_TWICE, of the latest block */
-	__u8 pad[6];
+	__u8 indexed; /* the block's path is the one of .field; otherwise .path has it */
+	__u8 pad;
+	__u32 field; /* the number of the field with that path in the dynamic table, from 1; 0: it is in none */
+	struct route_path path;
 	__u8 names[HPACK_ENTRIES];    /* in the fields' order */
 	__u32 entries[HPACK_ENTRIES]; /* the routes that a method or path misses */
 };
+
+/* ---- texts of paths ---- */
+
+static inline __attribute__((always_inline)) void hpack_request_keep(struct hpack_request *t,
+								     __u8 byte)
+{
+	__u32 at = t->path.length;
+
+	if (!ROUTE_KEEPS || t->name != HPACK_PATH || at >= ROUTE_PATH_BYTES)
+		return;
+	t->path.text[at] = byte;
+	t->path.length = at + 1;
+}
+
+/* A path is spelled out. */
+static inline __attribute__((always_inline)) void hpack_request_spelled(struct hpack_request *t)
+{
+	t->field = t->indexed = 0;
+	t->path.length = 0;
+	t->path.whole = t->walk.length <= ROUTE_PATH_BYTES;
+	t->path.huffman = t->walk.huffman;
+}
+
+/* The block's path is entry @index, of which the static table has "/" and "/index.html". */
+static inline __attribute__((always_inline)) void hpack_request_refers(struct hpack_request *t,
+								       __u32 index)
+{
+	t->indexed = index >= HPACK_DYNAMIC_FIRST;
+	t->field = t->indexed ? t->walk.entered - (index - HPACK_DYNAMIC_FIRST) : 0;
+	if (t->indexed)
+		return;
+	t->path.length = index == HPACK_PATH_FIRST ? 1 : sizeof("/index.html") - 1;
+	t->path.whole = 1;
+	t->path.huffman = 0;
+	__builtin_memcpy(t->path.text, "/index.html", sizeof("/index.html") - 1);
+}
 
 /* ---- fields ---- */
 
@@ -97,8 +137,11 @@ static inline __attribute__((always_inline)) void hpack_request_indexed(struct h
 	if (!t->walk.kind || !t->walk.index)
 		return;
 	t->name = hpack_request_entry(t, t->walk.index, &misses);
-	if (t->walk.kind & HPACK_WHOLE)
-		hpack_request_says(t, t->name, misses);
+	if (!(t->walk.kind & HPACK_WHOLE))
+		return;
+	hpack_request_says(t, t->name, misses);
+	if (ROUTE_KEEPS && t->name == HPACK_PATH)
+		hpack_request_refers(t, t->walk.index);
 }
 
 /* ---- strings ---- */
@@ -132,16 +175,20 @@ static inline __attribute__((always_inline)) void hpack_request_length(struct hp
 	t->taken = 0;
 	t->word = 0;
 	t->text = (struct route_text){0};
+	if (ROUTE_KEEPS && t->walk.strings == 1 && t->name == HPACK_PATH)
+		hpack_request_spelled(t);
 }
 
 static inline __attribute__((always_inline)) void hpack_request_text(struct hpack_request *t,
 								     __u8 byte)
 {
 	t->taken++;
-	if (t->walk.strings == 2)
+	if (t->walk.strings == 2) {
 		t->word = t->word << 8 | byte;
-	else
-		route_byte(&t->text, hpack_request_first(t), hpack_request_places(t), byte);
+		return;
+	}
+	hpack_request_keep(t, byte);
+	route_byte(&t->text, hpack_request_first(t), hpack_request_places(t), byte);
 }
 
 /* Return the name that was gathered. It is seldom spelled out: the static table has both. */
@@ -183,6 +230,8 @@ static inline __attribute__((always_inline)) void hpack_request_string(struct hp
 	if (!(t->walk.kind & HPACK_ENTERS))
 		return;
 	place = hpack_enters(&t->walk);
+	if (t->name == HPACK_PATH)
+		t->field = t->walk.entered;
 	t->names[place] = t->name;
 	t->entries[place] = t->text.misses;
 }
@@ -240,6 +289,7 @@ hpack_request_frame(const struct http2_side *s, struct hpack_request *t, __u32 s
 	if (said & HTTP2_BEGINS && s->type != HTTP2_CONTINUATION) {
 		t->has = 0;
 		t->misses = 0;
+		t->field = t->indexed = 0;
 	}
 	if (said & HTTP2_BEGINS)
 		http2_part_begins(s, &t->walk);

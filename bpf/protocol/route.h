@@ -3,7 +3,8 @@
  * Compares the bytes of a request's method or path with those of the routes (wire/route.h).
  *
  * The same source runs in the kernel and in its unit test. The test first defines ROUTE_PLACE(index), which
- * returns a place or NULL. Neighbours: request.h (HTTP/1), hpack_request.h (HTTP/2).
+ * returns a place or NULL, and ROUTE_KEEPS: whether texts of paths are kept. Neighbours: request.h (HTTP/1),
+ * hpack_request.h (HTTP/2).
  */
 #ifndef BPF_PROTOCOL_ROUTE_H
 #define BPF_PROTOCOL_ROUTE_H
@@ -17,11 +18,15 @@
 #include <bpf/bpf_helpers.h>
 
 #include "array.h"
+#include "wire/config.h"
+
+extern const volatile struct observer_config config;
 
 /* With --route it has ROUTE_PLACES entries. User space fills it before the programs are attached. */
 DECLARE_ARRAY(route_places, struct route_place, 1, BPF_F_MMAPABLE);
 
 #define ROUTE_PLACE(index) ((struct route_place *)bpf_map_lookup_elem(&route_places, &(index)))
+#define ROUTE_KEEPS	   config.propose
 #endif
 
 /* A text of a request, as far as it has come. All zeros: no byte has. */

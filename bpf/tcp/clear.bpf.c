@@ -235,7 +235,9 @@ static __always_inline void clear_took(struct clear_conn *conn, __u64 text, __u3
 	look->bytes = (struct bytes){.at = text, .left = length};
 	conn->route = route_in(look, first, 1);
 	conn->asked = true;
-	/* Keep no text. Of a line that comes in parts it is kept which routes match so far. */
+	if (config.propose)
+		route_sample_line(look, conn->route, conn->service);
+	/* Keep no text but that path. Of a line that comes in parts it is kept which routes match so far. */
 	__builtin_memset(look->chunk, 0, sizeof(look->chunk));
 	look->window = 0;
 	if (first && conn->route != ROUTE_STRANGE)

@@ -46,7 +46,7 @@ static __always_inline void look_keep(struct route_look *l, __u32 before, __u8 b
 	if (before >= ROUTE_PATH_BYTES)
 		return;
 	/* The first one is "/" even if the target lacks it. */
-	l->path[before] = before ? byte : '/';
+	l->path.text[before] = before ? byte : '/';
 }
 
 /* The context of the loops is on the stack. */
@@ -60,7 +60,7 @@ static long line_step(__u32 i, struct route_look **look)
 		return !look_fill(l);
 	byte = l->chunk[at & (ROUTE_CHUNK - 1)];
 	request_byte(&l->line, byte);
-	if (config.propose && l->keeps)
+	if (config.propose)
 		look_keep(l, before, byte);
 	l->at = at + 1;
 	return l->line.stage >= REQUEST_OVER;
@@ -127,6 +127,12 @@ __noinline int route_in(struct route_look *look, int first, int more)
 	return look->left ? ROUTE_UNSEEN : ROUTE_CUT;
 }
 
+/* Return whether @route is known, and none of those given. */
+static __always_inline bool route_is_other(__u32 route)
+{
+	return route == ROUTE_FIRST + config.route_rows - 1;
+}
+
 /*
  * Return the place in the sample for the path of another one of @requests, or ROUTE_PATHS: it is left out.
  */
@@ -139,17 +145,21 @@ static __always_inline __u32 path_place(__u64 requests)
 	return (bpf_get_prandom_u32() * (requests + 1)) >> 32;
 }
 
-/* Put the path of a request without a route into the sample of @service. */
-__noinline int route_sample(const struct route_look *look, __u32 service)
+static __always_inline struct route_paths *route_paths_of(__u32 service)
 {
-	__u32 index = service_index(service), turn, place, length;
-	struct route_paths *paths;
-	struct route_path *path;
+	__u32 index = service_index(service);
 
-	if (!look || !slot_of(service))
-		return 0;
-	paths = bpf_map_lookup_elem(&route_paths, &index);
-	if (!paths)
+	return slot_of(service) ? bpf_map_lookup_elem(&route_paths, &index) : NULL;
+}
+
+/* Put the path of a request without a route into the sample of @service. */
+__noinline int route_sample(const struct route_path *from, __u32 service)
+{
+	struct route_paths *paths = route_paths_of(service);
+	struct route_path *path;
+	__u32 turn, place;
+
+	if (!from || !paths)
 		return 0;
 	place = path_place(__sync_fetch_and_add(&paths->requests, 1));
 	if (place >= ROUTE_PATHS)
@@ -160,12 +170,25 @@ __noinline int route_sample(const struct route_look *look, __u32 service)
 	/* Another CPU may be writing it: then that path stays. */
 	if (turn & 1 || __sync_val_compare_and_swap(&path->turn, turn, turn + 1) != turn)
 		return 0;
-	length = look->line.path.places;
-	path->whole = length <= ROUTE_PATH_BYTES;
-	path->length = length < ROUTE_PATH_BYTES ? length : ROUTE_PATH_BYTES;
-	__builtin_memcpy(path->text, look->path, ROUTE_PATH_BYTES);
+	path->length = from->length;
+	path->whole = from->whole;
+	path->huffman = from->huffman;
+	__builtin_memcpy(path->text, from->text, ROUTE_PATH_BYTES);
 	__sync_fetch_and_add(&path->turn, 1);
 	return 0;
+}
+
+__noinline int route_sample_line(struct route_look *look, __u32 route, __u32 service)
+{
+	__u32 length;
+
+	/* A target without a path has no route that could be proposed. */
+	if (!look || !route_is_other(route) || !look->line.path.places)
+		return 0;
+	length = look->line.path.places;
+	look->path.whole = length <= ROUTE_PATH_BYTES;
+	look->path.length = length < ROUTE_PATH_BYTES ? length : ROUTE_PATH_BYTES;
+	return route_sample(&look->path, service);
 }
 
 __noinline int route_read(struct route_look *look, struct conn *c, __u32 count, int first, int more)
@@ -174,18 +197,52 @@ __noinline int route_read(struct route_look *look, struct conn *c, __u32 count, 
 		return 0;
 	look->left = count;
 	look->skip = c->route_skip;
-	look->keeps = config.propose;
 	bytes_begin(&look->bytes, count);
 	c->route = route_in(look, first, more);
-	/* A target without a path has no route that could be proposed. */
-	if (config.propose && c->route == ROUTE_FIRST + config.route_rows - 1 &&
-	    look->line.path.places)
-		route_sample(look, c->service);
+	if (config.propose)
+		route_sample_line(look, c->route, c->service);
 	return 0;
+}
+
+/* A path begins with "/": in Huffman's code with the bits 011000. */
+static __always_inline bool route_is_path(const struct route_path *path)
+{
+	return path->length && (path->huffman ? path->text[0] >> 2 == 0x18 : path->text[0] == '/');
+}
+
+/*
+ * A block of the client is complete. Keep the text of a path that has entered the table. If it has begun a request
+ * with this @route, which is none of those given, put its path into the sample.
+ */
+__noinline int route_block_path(struct http2_conn *h, __u32 route)
+{
+	struct route_path path, *found = &path;
+	struct route_paths *paths;
+	__u64 key;
+
+	if (!h)
+		return 0;
+	key = stream_key(h, h->requests.field);
+	path = h->requests.path;
+	if (h->requests.indexed)
+		found = bpf_map_lookup_elem(&route_texts, &key);
+	else if (h->requests.field)
+		bpf_map_update_elem(&route_texts, &key, &path, BPF_ANY);
+	if (route == ROUTE_HTTP2 || (route_is_other(route) && !found)) {
+		paths = route_paths_of(h->service);
+		if (paths)
+			__sync_fetch_and_add(&paths->unknown, 1);
+		return 0;
+	}
+	if (!found || !route_is_other(route) || !(h->requests.has & HPACK_HAS(HPACK_PATH)))
+		return 0;
+	path = *found;
+	return route_is_path(&path) ? route_sample(&path, h->service) : 0;
 }
 
 __noinline int route_in_block(struct http2_conn *h, __u32 said, __u64 end)
 {
+	__u32 route = ROUTE_CUT;
 	struct stream *st;
 
 	if (!h || !http2_is_block(&h->in.side))
@@ -196,7 +253,9 @@ __noinline int route_in_block(struct http2_conn *h, __u32 said, __u64 end)
 	st = stream_of(h, h->in.side.stream);
 	/* Trailers come after the block that has set it. */
 	if (st && st->route == ROUTE_CUT && !(st->flags & STREAM_RESPONDING))
-		st->route = hpack_request_route(&h->requests, config.route_rows - 1);
+		st->route = route = hpack_request_route(&h->requests, config.route_rows - 1);
+	if (config.propose)
+		route_block_path(h, route);
 	return 0;
 }
 

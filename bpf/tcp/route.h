@@ -29,8 +29,8 @@ int route_read(struct route_look *look, struct conn *c, __u32 count, int first, 
  */
 int route_in(struct route_look *look, int first, int more);
 
-/* Put the path of @look, which has no route, into the sample of @service (--propose-routes). */
-int route_sample(const struct route_look *look, __u32 service);
+/* If the request of @look has no @route of those given, put its path into the sample of @service (--propose-routes). Return 0. */
+int route_sample_line(struct route_look *look, __u32 route, __u32 service);
 
 /* Count the response that has begun, of which status_answered() of status.h counts the status. */
 int route_answered(struct conn *c, int status);

@@ -128,9 +128,10 @@ struct run_proposal {
 
 /* Of the whole observation: a sample has no difference. */
 struct run_proposed {
-	uint64_t most;	   /* paths that a sample may have; 0: none was taken */
-	uint64_t requests; /* of which the sample is */
-	uint64_t paths;	   /* in the sample */
+	uint64_t most;	    /* paths that a sample may have; 0: none was taken */
+	uint64_t requests;  /* of which the sample is */
+	uint64_t not_known; /* requests of HTTP/2 without a known path: not in the sample */
+	uint64_t paths;	    /* in the sample */
 	struct run_proposal *list;
 	size_t count;
 };

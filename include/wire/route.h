@@ -70,26 +70,31 @@ _Static_assert(sizeof(struct service_route) ==
 	       "no padding");
 
 /*
- * Paths of a service's requests of HTTP/1 that match no route, with --propose-routes. They are a fair sample: each
- * of the requests is in it with the same probability (Vitter's algorithm R, 1985). A path ends before the query.
+ * Paths of a service's requests that match no route, with --propose-routes. They are a fair sample: each of the
+ * requests is in it with the same probability (Vitter's algorithm R, 1985). A path of HTTP/1 ends before the query.
+ * Those of HTTP/2 are as clients send them, and user space cuts off the query (observer/kernel/route.h).
  */
 #define ROUTE_PATHS	 256 /* a power of 2 */
-#define ROUTE_PATH_BYTES 58
+#define ROUTE_PATH_BYTES 57
+/* The latest texts of paths in the dynamic tables of all connections with HTTP/2. */
+#define ROUTE_TEXTS 16384
 
 struct route_path {
-	__u32 turn;  /* odd: it is being written; 0: it never was */
-	__u8 length; /* bytes of the text */
-	__u8 whole;  /* the path ends after them */
+	__u32 turn;   /* odd: it is being written; 0: it never was */
+	__u8 length;  /* bytes of the text */
+	__u8 whole;   /* the path ends after them */
+	__u8 huffman; /* the text is in Huffman's code */
 	__u8 text[ROUTE_PATH_BYTES];
 };
 
 struct route_paths {
 	__u64 requests; /* of which it is a sample */
+	__u64 unknown;	/* requests of HTTP/2 whose path is not known */
 	struct route_path list[ROUTE_PATHS];
 };
 
 _Static_assert(sizeof(struct route_path) == 64 &&
-		       sizeof(struct route_paths) == 8 + 64 * ROUTE_PATHS,
+		       sizeof(struct route_paths) == 16 + 64 * ROUTE_PATHS,
 	       "no padding");
 
 #endif

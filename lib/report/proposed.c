@@ -29,21 +29,17 @@ static void print_options(const struct page *page, const struct run_proposed *pr
 void report_proposed(const struct page *page, const struct run_service *service)
 {
 	const struct run_proposed *proposed = &service->proposed;
+	autoitems struct items items =
+		items_begin(page, proposed->count ? "" : "proposed", LABEL_COLUMNS);
 	char text[SHORT_TEXT], paths[SHORT_TEXT];
 	uint64_t others = proposed->paths;
-	autoitems struct items items = items_begin(page, "", LABEL_COLUMNS);
 
 	if (!proposed->most)
 		return;
-	if (!proposed->count) {
-		page_left(page, LABEL_COLUMNS, "proposed");
-		page_wrap(page, LABEL_COLUMNS,
-			  "no route: no path is frequent in a sample of %s requests of HTTP/1 in "
-			  "clear",
-			  page_count(proposed->paths, text));
-		return;
-	}
-	print_options(page, proposed);
+	if (proposed->count)
+		print_options(page, proposed);
+	else
+		items_add(&items, "no route: no path is frequent");
 	for (size_t i = 0; i < proposed->count; i++) {
 		others -= proposed->list[i].paths;
 		items_add(
@@ -51,9 +47,12 @@ void report_proposed(const struct page *page, const struct run_service *service)
 			page_share(100 * (double)proposed->list[i].paths / (double)proposed->paths,
 				   text));
 	}
-	if (others)
+	if (others && proposed->count)
 		items_add(&items, "others about %s",
 			  page_share(100 * (double)others / (double)proposed->paths, text));
 	items_add(&items, "of a sample of %s of %s requests", page_count(proposed->paths, paths),
 		  page_count(proposed->requests, text));
+	if (proposed->not_known)
+		items_add(&items, "paths of %s more are not known",
+			  page_count(proposed->not_known, text));
 }

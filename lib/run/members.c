@@ -184,6 +184,7 @@ static const struct run_members proposal_members = MEMBERS(struct run_proposal, 
 static const struct run_member proposed_table[] = {
 	{MEMBER(struct run_proposed, U64, most)},
 	{MEMBER(struct run_proposed, U64, requests)},
+	{MEMBER(struct run_proposed, U64, not_known), .optional = true},
 	{MEMBER(struct run_proposed, U64, paths)},
 	{MEMBER(struct run_proposed, LIST, list), .members = &proposal_members,
 	 .count_offset = offsetof(struct run_proposed, count), .limit = RUN_PROPOSALS_MOST},

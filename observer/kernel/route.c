@@ -91,6 +91,53 @@ static const struct code huffman[] = {
 	{0x7b, 7},     {0x7ffe, 15}, {0x7fc, 11},  {0x3ffd, 14}, {0x1ffd, 13},
 };
 
+/* Return the byte whose code @bits begin with, of which @left are there. 0: none of those above, or a part of one. */
+static uint8_t byte_of(uint32_t bits, size_t left, size_t *ret_length)
+{
+	for (size_t i = 0; i < sizeof(huffman) / sizeof(*huffman); i++) {
+		*ret_length = huffman[i].length;
+		if (*ret_length <= left && bits >> (32 - *ret_length) == huffman[i].bits)
+			return (uint8_t)(' ' + i);
+	}
+	return 0;
+}
+
+/* Return the 32 bits of @bytes from bit @at on, of which @count are there. Zeros follow the last one. */
+static uint32_t bits_at(const uint8_t *bytes, size_t count, size_t at)
+{
+	uint64_t bits = 0;
+
+	for (size_t i = at / 8; i < at / 8 + 5; i++)
+		bits = bits << 8 | (i < count ? bytes[i] : 0);
+	return (uint32_t)(bits >> (8 - at % 8));
+}
+
+void route_path_plain(struct route_path *path)
+{
+	size_t bits = 8U * path->length, at = 0, count = 0, length;
+	uint8_t text[ROUTE_PATH_BYTES + 1], *query;
+
+	while (path->huffman && count < sizeof(text)) {
+		text[count] = byte_of(bits_at(path->text, path->length, at), bits - at, &length);
+		if (!text[count])
+			break;
+		at += length;
+		count++;
+	}
+	if (path->huffman) {
+		/* Fewer bits than a byte fill up the last one. */
+		path->whole = path->whole && bits - at < 8 && count <= ROUTE_PATH_BYTES;
+		path->length = (uint8_t)(count < ROUTE_PATH_BYTES ? count : ROUTE_PATH_BYTES);
+		path->huffman = 0;
+		memcpy(path->text, text, path->length);
+	}
+	query = memchr(path->text, '?', path->length);
+	if (query) {
+		path->length = (uint8_t)(query - path->text);
+		path->whole = 1;
+	}
+}
+
 static struct code code_of(char byte, bool in_huffman)
 {
 	return in_huffman ? huffman[byte - ' '] : (struct code){(unsigned char)byte, 8};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Routes of --route, by which the kernel side counts requests: their texts, and the places by which it finds
- * them (wire/route.h).
+ * them (wire/route.h). And texts of paths that it keeps.
  */
 #ifndef OBSERVER_KERNEL_ROUTE_H
 #define OBSERVER_KERNEL_ROUTE_H
@@ -27,5 +27,11 @@ const char *route_parse(const char *text, struct route_key *ret_key);
  */
 void routes_fill(struct route_place places[static ROUTE_PLACES], const char *const *routes,
 		 size_t count, uint8_t ret_rows[static ROUTES_MOST]);
+
+/*
+ * Turn a path that the kernel side has kept into plain text without the query, of ROUTE_PATH_BYTES at most. Of Huffman's
+ * code it is cut at a byte that no route has.
+ */
+void route_path_plain(struct route_path *path);
 
 #endif

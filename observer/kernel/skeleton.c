@@ -84,6 +84,7 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		{skel->maps.clear_conns, config->tls ? CLEAR_CONNS : 1},
 		{skel->maps.clear_sockets, config->tls ? CLEAR_CONNS : 1},
 		{skel->maps.route_paths, config->propose ? config->max_services : 1},
+		{skel->maps.route_texts, config->propose ? ROUTE_TEXTS : 1},
 		{skel->maps.clear_streams, config->tls ? CLEAR_STREAMS : 1},
 		{skel->maps.clear_pushes, config->tls ? CLEAR_CONNS : 1},
 		{skel->maps.route_places, config->route_rows ? ROUTE_PLACES : 1},

@@ -300,11 +300,10 @@ static const struct cli_option observe_rows[] = {
 	 "of gRPC are /package.Service/Method. Includes --http.",
 	 CLI_SET, .set = set_route},
 	{"propose-routes", 0, NULL,
-	 "Propose options --route in the report, for the most frequent paths of HTTP/1 in clear "
-	 "that "
-	 "no --route matches. For that up to 256 paths of a service are kept in memory, without "
-	 "the "
-	 "query; only prefixes that several of them share are printed. Includes --http.",
+	 "Propose options --route in the report, for the most frequent paths that no --route "
+	 "matches, and methods of gRPC: in clear, with --tls also in TLS. For that up to 256 paths "
+	 "of a service are kept in memory; only prefixes that several of them share are printed. "
+	 "Includes --http.",
 	 CLI_FLAG, AT(propose_routes)},
 	{"protocol", 0, "NAME[:PORT]",
 	 "Look into the services at this port, which speak this protocol in clear: each command is "

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernel/loader.h"
+#include "kernel/route.h"
 #include "propose.h"
 #include "source.h"
 
@@ -14,8 +15,11 @@ static bool read_path(const struct route_path *path, struct route_path *ret_path
 
 	memcpy(ret_path, path, sizeof(*path));
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return turn && !(turn & 1) && __atomic_load_n(&path->turn, __ATOMIC_RELAXED) == turn &&
-	       ret_path->length && ret_path->length <= ROUTE_PATH_BYTES;
+	if (!turn || turn & 1 || __atomic_load_n(&path->turn, __ATOMIC_RELAXED) != turn ||
+	    ret_path->length > ROUTE_PATH_BYTES)
+		return false;
+	route_path_plain(ret_path);
+	return ret_path->length;
 }
 
 int source_paths_read(const struct loader *loader, uint32_t index,
@@ -29,6 +33,7 @@ int source_paths_read(const struct loader *loader, uint32_t index,
 		return 0;
 	ret_proposed->most = ROUTE_PATHS;
 	ret_proposed->requests = __atomic_load_n(&kept->requests, __ATOMIC_RELAXED);
+	ret_proposed->not_known = __atomic_load_n(&kept->unknown, __ATOMIC_RELAXED);
 	for (size_t i = 0; i < ROUTE_PATHS; i++)
 		count += read_path(&kept->list[i], &paths[count]);
 	ret_proposed->paths = count;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Any bytes as header blocks of a client, through the kernel's own parser. Each block begins with its length. As long
- * as nghttp2 accepts the blocks, the route of each is that of the rule, by the method and path that nghttp2 reads.
+ * as nghttp2 accepts the blocks, the route of each is that of the rule, by the method and path that nghttp2 reads. The
+ * text that is kept of the path is that path's.
  */
 #include <nghttp2/nghttp2.h>
 
@@ -10,6 +11,7 @@
 #include "walker.h"
 
 #include "../../bpf/protocol/hpack_request.h"
+#include "bpf/protocol/paths.h"
 
 static const char *const given[] = {"/a",	"/a*",	  "GET /a",	 "/*",
 				    "PUT /",	"/~\\*",  "/index.html", "POST /ab*",
@@ -35,11 +37,13 @@ static bool is_named(const nghttp2_nv *field, const char *name)
 	return field->namelen == strlen(name) && !memcmp(field->name, name, field->namelen);
 }
 
+/* Of the block that nghttp2 has read last. */
+static struct text method, path;
+
 /* Return the route of a block, NULL if it has no method or several of one; "": nghttp2 refuses it. */
 static const char *route_by_nghttp2(nghttp2_hd_inflater *inflater, const uint8_t *block,
 				    size_t size)
 {
-	static struct text method, path;
 	size_t at = 0;
 	int flags = 0;
 
@@ -87,16 +91,19 @@ static const char *route_by_us(struct hpack_request *requests, const uint8_t *bl
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct hpack_request requests;
+	static struct path_texts texts;
 	nghttp2_hd_inflater *inflater;
 	size_t piece = size ? 1 + data[0] : 1;
 
 	if (!routes_count)
 		routes_given(given, sizeof(given) / sizeof(*given));
 	memset(&requests, 0, sizeof(requests));
+	memset(&texts, 0, sizeof(texts));
 	require(!nghttp2_hd_inflate_new(&inflater));
 	for (size_t at = 1; at < size;) {
 		size_t length = data[at++];
 		const char *expected, *found;
+		const struct route_path *text;
 
 		if (length > size - at)
 			length = size - at;
@@ -105,6 +112,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			break;
 		found = route_by_us(&requests, data + at, length, piece);
 		require(!found == !expected && (!found || !strcmp(found, expected)));
+		text = path_text_of(&texts, &requests);
+		require(!found || !path.times || !text ||
+			path_text_fits(text, path.bytes, path.length));
 		at += length;
 	}
 	nghttp2_hd_inflate_del(inflater);

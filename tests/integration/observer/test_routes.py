@@ -126,33 +126,6 @@ def in_the_table(report):
     return {route: tuple(int(number.replace(",", "").replace("-", "0")) for number in numbers) for route, *numbers in rows}
 
 
-@needs_program("h2load")
-def test_proposed_routes_are_those_of_the_log(start):
-    """Shares of a sample of 256: within five standard deviations of the shares in nginx's own log. Given routes are none of
-    it. No identifier and no query is in a document."""
-    nginx = start(Nginx(http_block="log_format paths '$uri';", server="access_log {folder}/paths.log paths;"))
-    observer = start(Observer("--propose-routes", "--route", "/given/*", ports=[nginx.port]))
-    paths = [*(f"api/users/{1000 + at}/orders?secret=1" for at in range(50)), *["static/app.js?v=secret"] * 30, *[""] * 15,
-             *(f"f47ac10b-58cc-4372-a567-0e02b2c3d4{at}" for at in range(10, 15)), *["given/1"] * 20]
-    run(["h2load", "--h1", "-n", 1200, "-c", 2, *(nginx.url + path for path in paths)])
-    live = observer.get("/v1/run") + observer.get("/metrics")
-    observer.stop()
-    nginx.stop()
-    logged = Counter(path for path in (Path(nginx.files.name) / "paths.log").read_text().split() if "given" not in path)
-    proposed = service(observer.summary(), nginx.port)["proposed"]
-    assert (proposed["requests"], proposed["paths"]) == (logged.total(), 256)
-    shares = {each["route"]: each["paths"] / 256 for each in proposed["list"]}
-    assert set(shares) == {"/api/users/*", "/static/app.js", "/"}
-    for route, share in shares.items():
-        truth = sum(n for path, n in logged.items()
-                    if (path.startswith(route[:-1]) if route.endswith("*") else path == route)) / logged.total()
-        assert abs(share - truth) < 5 * (truth * (1 - truth) / 256) ** 0.5, (route, share, truth)
-    options = " ".join(f"--route '{each['route']}'" for each in proposed["list"])
-    assert re.search(rf"^proposed +{re.escape(options)}$", observer.stdout, re.MULTILINE), observer.stdout
-    for text in (live, observer.stdout, observer.json.read_text()):
-        assert not any(word in text for word in ("secret", "/10", "f47ac"))
-
-
 # ---- bytes in the test's own hands ----
 
 REQUEST = b"GET http://a.example/api/users/5?x HTTP/1.1\r\nHost: test\r\n\r\n"
@@ -344,19 +317,6 @@ def test_routes_are_metrics(start):
 
 
 FORM = "give a path, or the start of one before a final *"
-
-
-def test_a_path_in_parts_is_in_the_sample(start):
-    """One byte per read, an absolute target, and none with a path: what is left is all that was sent."""
-    scene = Scene(start, "--propose-routes")
-    client, end = scene.connect()
-    for _ in range(12):
-        exchange(client, end, *(REQUEST[at:at + 1] for at in range(len(REQUEST))))
-        exchange(client, end, b"OPTIONS * HTTP/1.1\r\n\r\n")
-        exchange(client, end, b"GET http://a.example?x HTTP/1.1\r\n\r\n")
-    assert scene.end(samples=False)["proposed"] == {
-        "most": 256, "requests": 24, "paths": 24,
-        "list": [{"route": "/", "paths": 12}, {"route": "/api/users/*", "paths": 12}]}
 
 
 @pytest.mark.parametrize("routes, message", [

@@ -241,6 +241,7 @@ static void fill_proposed(struct run_proposed *proposed, struct sequence *sequen
 {
 	proposed->most = next(sequence);
 	proposed->requests = next(sequence);
+	proposed->not_known = next(sequence);
 	proposed->paths = next(sequence);
 	proposed->count = 1;
 	proposed->list = need(calloc(1, sizeof(*proposed->list)));

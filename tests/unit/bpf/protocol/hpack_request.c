@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * bpf/protocol/hpack_request.h, the kernel's own source, and the places of observer/kernel/route.c. The
- * route of each request that nghttp2 writes is that of the rule, however its frames and bytes are cut.
+ * route of each request that nghttp2 writes is that of the rule, however its frames and bytes are cut. The text of its
+ * path is kept.
  */
 #include <stdio.h>
 
@@ -9,14 +10,21 @@
 #include "sender.h"
 
 #include "../../bpf/protocol/hpack_request.h"
+#include "paths.h"
 
 #define BLOCKS	   1500
 #define PATH_FIELD 0x84 /* ":path: /" */
 
-/* The bytes that a client sends, and the route of each request. */
+struct path {
+	char bytes[1024];
+	size_t length;
+};
+
+/* The bytes that a client sends, and the route and path of each request. */
 struct client {
 	struct sender sender;
 	const char *routes[BLOCKS];
+	struct path *paths;
 	unsigned int count;
 };
 
@@ -32,8 +40,10 @@ static const char *const methods[] = {
 	"get", "PUTT", "PU"};
 
 /* Make a path: a route's, perhaps cut off, or with more after it. Some have bytes that Huffman's code makes longer. */
-static size_t path_made(struct client *c, char *path, size_t size)
+static void path_made(struct client *c, struct path *ret_path)
 {
+	const size_t size = 256;
+	char *path = ret_path->bytes;
 	const char *text = strchr(given[any(&c->sender, sizeof(given) / sizeof(*given))], '/');
 	size_t length = (size_t)snprintf(path, size, "%s", text);
 	static const char *const ends[] = {"?", "?a=/b*",     "/",	  "a",
@@ -52,7 +62,7 @@ static size_t path_made(struct client *c, char *path, size_t size)
 		memset(path + length, any(&c->sender, 2) ? 'e' : '\\', fill);
 		length += fill;
 	}
-	return length;
+	ret_path->length = length;
 }
 
 static nghttp2_nv field(struct client *c, const char *name, const char *value, size_t length)
@@ -64,8 +74,7 @@ static nghttp2_nv field(struct client *c, const char *name, const char *value, s
 /* Write a random request, whose path is often one of the latest ones, and other fields that evict entries. */
 static void request_made(struct client *c)
 {
-	static char paths[16][1024];
-	static size_t lengths[16];
+	static struct path paths[16];
 	unsigned int at = any(&c->sender, 16), with_path = any(&c->sender, 30);
 	const char *method = methods[any(&c->sender, sizeof(methods) / sizeof(*methods))];
 	char agent[512];
@@ -75,14 +84,14 @@ static void request_made(struct client *c)
 	ssize_t length;
 
 	if (!c->count || !any(&c->sender, 3))
-		lengths[at] = path_made(c, paths[at], 256);
+		path_made(c, &paths[at]);
 	if (any(&c->sender, 2))
 		method = any(&c->sender, 2) ? "GET" : "POST";
 	fields[count++] = field(c, ":method", method, strlen(method));
 	if (any(&c->sender, 4))
 		fields[count++] = field(c, ":scheme", "http", 4);
 	if (with_path)
-		fields[count++] = field(c, ":path", paths[at], lengths[at]);
+		fields[count++] = field(c, ":path", paths[at].bytes, paths[at].length);
 	if (any(&c->sender, 2)) { /* in another order */
 		nghttp2_nv first = fields[0];
 
@@ -99,19 +108,24 @@ static void request_made(struct client *c)
 	length = nghttp2_hd_deflate_hd(c->sender.deflater, block, sizeof(block), fields, count);
 	assert_true(length > 0);
 	block_written(&c->sender, HTTP2_HEADERS, block, (size_t)length);
+	c->paths[c->count] = with_path ? paths[at] : (struct path){.length = 0};
 	c->routes[c->count++] =
-		with_path ? route_by_rule(method, strlen(method), paths[at], lengths[at]) : "other";
+		with_path ? route_by_rule(method, strlen(method), paths[at].bytes, paths[at].length)
+			  : "other";
 }
 
 struct compared {
 	const struct client *c;
 	struct hpack_request requests;
+	struct path_texts texts;
 	unsigned int ended;
 };
 
 static void compare(void *context, const struct http2_side *s, uint32_t what, const uint8_t *end)
 {
 	struct compared *compared = context;
+	const struct path *path = &compared->c->paths[compared->ended];
+	const struct route_path *text;
 	uint32_t route;
 
 	if (!http2_is_block(s))
@@ -124,6 +138,9 @@ static void compare(void *context, const struct http2_side *s, uint32_t what, co
 	assert_string_equal(routes_by_row[route - ROUTE_UNKNOWN_COUNT],
 			    compared->c->routes[compared->ended]);
 	compared->ended++;
+	text = path_text_of(&compared->texts, &compared->requests);
+	if (compared->requests.has & HPACK_HAS(HPACK_PATH))
+		assert_true(text && path_text_fits(text, path->bytes, path->length));
 }
 
 static void each_route_is_that_of_the_rule(void **state)
@@ -132,11 +149,12 @@ static void each_route_is_that_of_the_rule(void **state)
 	routes_given(given, sizeof(given) / sizeof(*given));
 	for (unsigned int seed = 1; seed <= 10; seed++) {
 		static const size_t pieces[] = {1, 7, 1000, BYTES_MOST};
-		struct client c = {.sender = {.seed = seed,
-					      .filler = PATH_FIELD,
-					      .bytes = malloc(BYTES_MOST)}};
+		struct client c = {
+			.sender = {.seed = seed, .filler = PATH_FIELD, .bytes = malloc(BYTES_MOST)},
+			.paths = calloc(BLOCKS, sizeof(*c.paths))};
 
 		assert_non_null(c.sender.bytes);
+		assert_non_null(c.paths);
 		assert_int_equal(nghttp2_hd_deflate_new(&c.sender.deflater, 4096), 0);
 		while (c.count < BLOCKS)
 			request_made(&c);
@@ -154,6 +172,7 @@ static void each_route_is_that_of_the_rule(void **state)
 		}
 		nghttp2_hd_deflate_del(c.sender.deflater);
 		free(c.sender.bytes);
+		free(c.paths);
 	}
 }
 
@@ -231,6 +250,54 @@ static void old_entries_are_not_known(void **state)
 	assert_string_equal(SAYS(&requests, "\x82\xff\x3f"), "not known");
 }
 
+/* The text of the path of a block of these bytes after those before it; "?" before it: it is cut. */
+#define TEXT(requests, texts, block)                      \
+	({                                                \
+		says(requests, block, sizeof(block) - 1); \
+		text_of(path_text_of(texts, (requests))); \
+	})
+
+static const char *text_of(const struct route_path *kept)
+{
+	static char text[ROUTE_PATH_BYTES + 2];
+	struct route_path plain;
+
+	if (!kept)
+		return "not kept";
+	plain = *kept;
+	route_path_plain(&plain);
+	snprintf(text, sizeof(text), "%s%.*s", plain.whole ? "" : "?", (int)plain.length,
+		 (const char *)plain.text);
+	return text;
+}
+
+static void texts_of_paths_are_those_of_the_latest_block(void **state)
+{
+	struct hpack_request requests = {0};
+	struct path_texts texts = {0};
+
+	(void)state;
+	assert_string_equal(TEXT(&requests, &texts, "\x82\x84"), "/");
+	assert_string_equal(TEXT(&requests, &texts, "\x82\x85"), "/index.html");
+	assert_string_equal(TEXT(&requests, &texts, "\x82\x44\x04/a?b"), "/a");
+	assert_string_equal(TEXT(&requests, &texts, "\x82\x04\x02/c"), "/c");
+	assert_string_equal(TEXT(&requests, &texts, "\x82\xbe"), "/a");
+	/* The first of two in a block is in the table. Its text is not kept, and not that of the other one in its place. */
+	assert_string_equal(TEXT(&requests, &texts, "\x82\x44\x02/d\x04\x02/e"), "/e");
+	assert_string_equal(TEXT(&requests, &texts, "\x82\xbf"), "/a");
+	assert_string_equal(TEXT(&requests, &texts, "\x82\xbe"), "not kept");
+	/* "/" in Huffman's code, and a byte that no route has. */
+	assert_string_equal(TEXT(&requests, &texts, "\x82\x04\x81\x63"), "/");
+	assert_string_equal(TEXT(&requests, &texts, "\x82\x04\x85\x63\xff\xff\xff\xcf"), "?/");
+	assert_string_equal(TEXT(&requests, &texts, "\x82\x04\x85\xff\xff\xff\xff\xff"), "?");
+	assert_string_equal(TEXT(&requests, &texts, "\x82\x04\x80"), "");
+	assert_string_equal(TEXT(&requests, &texts, "\x82\x04\x00"), "");
+	assert_string_equal(
+		TEXT(&requests, &texts,
+		     "\x82\x04\x3a/123456789012345678901234567890123456789012345678901234567"),
+		"?/12345678901234567890123456789012345678901234567890123456");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +305,7 @@ int main(void)
 		cmocka_unit_test(forms_that_nghttp2_does_not_write),
 		cmocka_unit_test(a_block_that_is_wrong_loses_the_table),
 		cmocka_unit_test(old_entries_are_not_known),
+		cmocka_unit_test(texts_of_paths_are_those_of_the_latest_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 static struct route_place route_places[ROUTE_PLACES];
 
 #define ROUTE_PLACE(index) (&route_places[index])
+#define ROUTE_KEEPS	   1
 
 /* The texts of the routes, by row. */
 static const char *routes_by_row[ROUTES_MOST + 1];
