@@ -5,7 +5,6 @@
  */
 #include "accept.h"
 #include "arrival.h"
-#include "clear.h"
 #include "front.h"
 #include "older.h"
 #include "place.h"
@@ -261,14 +260,17 @@ static __always_inline void beside_ends(const struct sock *sk, const struct conn
 	(void)http2_sought_to_the_end(&stored->conn);
 }
 
-/* Return whether only plain text shows what the connection carries, and has not shown HTTP/1 (tls_decides() of speaks.h). */
+/*
+ * Return whether plain text has not decided before this what the connection carries (tls_decides() of speaks.h). Whether it has
+ * by now is not asked: on 6.8 the stack has no room for a call here.
+ */
 static __always_inline bool is_undecided(const struct sock *sk, const struct conn *c)
 {
 	const struct talk *t = NULL;
 
 	if (config.tls && (c->marks & (MARK_TLS | MARK_HTTP1)) == MARK_TLS)
 		t = talk_of(sk);
-	return t && t->flags & TLS_UNDECIDED && clear_carries(c, true) != TLS_CARRIES_HTTP1;
+	return t && t->flags & TLS_UNDECIDED;
 }
 
 /* The server's side is shut: no read or unread request will be answered. @reset: by the client's RST. */
