@@ -28,8 +28,8 @@ def stall(pids, after, seconds):
             os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("arrival", ["constant", pytest.param("poisson", marks=pytest.mark.long)])
+@in_quiet
 def test_stall_is_seen(start, arrival):
     """A stall of 0.5 s in 3 s delays a sixth of the requests by up to 0.5 s. So p90 is 0.2 s and p99 0.47 s. A tool
     that counts from the actual send reports some milliseconds for both."""
@@ -41,9 +41,12 @@ def test_stall_is_seen(start, arrival):
     thread.join()
     result = driver.result
 
-    assert 0.15e9 < result["response_time"]["p90_ns"] < 0.33e9
-    assert 0.42e9 < result["response_time"]["p99_ns"] < 0.56e9
-    assert result["round_trip"]["p90_ns"] < 0.1e9
+    assert 0.15e9 < result["response_time"]["p90_ns"]
+    assert 0.42e9 < result["response_time"]["p99_ns"]
+    with timing():  # on a busy machine the server is continued late
+        assert result["response_time"]["p90_ns"] < 0.33e9
+        assert result["response_time"]["p99_ns"] < 0.56e9
+        assert result["round_trip"]["p90_ns"] < 0.1e9
     assert result["response_time"]["count"] == result["requests"] == nginx.status()["requests"]
     assert abs(result["requests"] - 15000) < (100 if arrival == "constant" else 600)
     assert result["arrival"] == arrival
