@@ -356,6 +356,20 @@ def secret_value(key):
     return base64.b64decode(objects("secret", key["name"], "-n", "sojourn")["data"][key["key"]]).decode()
 
 
+def discovered():
+    """Return what Prometheus' discovery of pods has of the namespace. Debian's is built without it."""
+    found, of = [], "__meta_kubernetes_"
+    for pod in objects("pods", "-n", "sojourn"):
+        labels = {f"{of}pod_label_{name}".replace("-", "_"): value for name, value in pod["metadata"]["labels"].items()}
+        labels |= {name.replace("_pod_label_", "_pod_labelpresent_"): "true" for name in labels}
+        labels |= {f"{of}namespace": "sojourn", f"{of}pod_name": pod["metadata"]["name"], f"{of}pod_phase": pod["status"]["phase"]}
+        for container in pod["spec"]["containers"]:
+            for port in container.get("ports", ({},)):
+                found.append({"targets": [f"{pod['status']['podIP']}:{port.get('containerPort', 80)}"], "labels": labels | {
+                    f"{of}pod_container_name": container["name"], f"{of}pod_container_port_name": port.get("name", "")}})
+    return found
+
+
 def scraped_by(monitor, folder, token=None):
     """Return the configuration of Prometheus that the operator makes of a PodMonitor (pkg/prometheus/promcfg.go of
     the operator 0.83), for the members which ours has. Unknown ones fail."""
@@ -364,13 +378,14 @@ def scraped_by(monitor, folder, token=None):
     ((label, value),) = spec.pop("selector")["matchLabels"].items()
     authorization, tls = endpoint.pop("authorization"), endpoint.pop("tlsConfig")
     (folder / "ca.crt").write_text(secret_value(tls["ca"]["secret"]))
+    (folder / "pods.json").write_text(json.dumps(discovered()))
     job = {
         "job_name": "podMonitor/sojourn/sojourn/0", "scrape_interval": "1s",
         "honor_labels": endpoint.pop("honorLabels"), "scheme": endpoint.pop("scheme"),
         "authorization": {"type": authorization.get("type", "Bearer"),
                           "credentials": token or secret_value(authorization["credentials"]).strip()},
         "tls_config": {"ca_file": str(folder / "ca.crt"), "server_name": tls["serverName"]},
-        "kubernetes_sd_configs": [{"role": "pod", "namespaces": {"names": ["sojourn"]}, "kubeconfig_file": f"{STATE}/admin.json"}],
+        "file_sd_configs": [{"files": [str(folder / "pods.json")]}],
         "relabel_configs": [
             {"source_labels": [f"{of}pod_phase"], "regex": "(Failed|Succeeded)", "action": "drop"},
             {"source_labels": [f"{of}pod_label_{label}", f"{of}pod_labelpresent_{label}"], "regex": f"({value});true",
