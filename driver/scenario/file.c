@@ -158,21 +158,14 @@ static int apply_key(struct scenario_reader *reader, yaml_node_t *key, yaml_node
 		     void *user)
 {
 	const struct walk *walk = user;
-	const struct scenario_mapping *mapping = walk->mapping;
 	const char *name = (const char *)key->data.scalar.value;
-	const struct scenario_key *row = find_key(mapping, name);
-	const struct scenario_options *options = row ? row->option : mapping->options;
-	char *object = walk->object, *settings = row ? object : object + mapping->settings;
+	const struct scenario_key *row = find_key(walk->mapping, name);
 
-	if (row && row->apply)
-		return row->apply(reader, key, value, object);
-	if (!row && !(options && scenario_option_find(options, name)))
-		return refuse_key(reader, key, mapping);
-	scenario_places_add((struct scenario_places *)(object + mapping->places), key);
-	if (row && row->each)
-		return scenario_each_pair(reader, value, name, row->most, row->each, object);
-	return scenario_option_apply(reader, options, key, value,
-				     mapping->of_run ? reader->options : (void *)settings);
+	if (row)
+		return row->apply(reader, key, value, walk->object);
+	if (walk->mapping->options && scenario_option_find(walk->mapping->options, name))
+		return walk->mapping->apply(reader, key, value, walk->object);
+	return refuse_key(reader, key, walk->mapping);
 }
 
 /* A key is a scalar without a NUL, given once. */
@@ -200,7 +193,10 @@ static int check_key(struct scenario_reader *reader, const yaml_node_t *mapping,
 }
 
 int scenario_each_pair(struct scenario_reader *reader, yaml_node_t *node, const char *what,
-		       size_t max, scenario_apply *apply, void *object)
+		       size_t max,
+		       int (*apply)(struct scenario_reader *reader, yaml_node_t *key,
+				    yaml_node_t *value, void *object),
+		       void *object)
 {
 	const yaml_node_pair_t *pair, *end;
 	int err = 0;

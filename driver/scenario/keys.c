@@ -47,6 +47,15 @@ static const struct cli_table choice_table = {"", choice_rows, ARRAY_SIZE(choice
 static const struct cli_table *const own_tables[] = {&choice_table, &option_output};
 static const struct scenario_options own_options = {own_tables, ARRAY_SIZE(own_tables)};
 
+static int apply_choice(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+			void *object)
+{
+	struct scenario *scenario = object;
+
+	scenario_places_add(&scenario->places, key);
+	return scenario_option_apply(reader, &own_options, key, value, scenario);
+}
+
 static int apply_assert(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
 			void *object)
 {
@@ -133,29 +142,36 @@ static int apply_steps(struct scenario_reader *reader, yaml_node_t *key, yaml_no
 	return err;
 }
 
+static int apply_run_option(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+			    void *object)
+{
+	struct scenario *scenario = object;
+
+	scenario_places_add(&scenario->places, key);
+	return scenario_option_apply(reader, &scenario_run_options, key, value, reader->options);
+}
+
 const struct scenario_mapping scenario_load_mapping = {
 	.what = "load",
 	.options = &scenario_run_options,
-	.of_run = true,
-	.places = offsetof(struct scenario, places),
+	.apply = apply_run_option,
 };
 
 static const struct scenario_key top_keys[] = {
-	{"name", "text", .apply = apply_name},
-	{"target", "URL", .apply = apply_target},
-	{"load", "mapping", .apply = apply_load},
-	{"assert", "condition or list", .apply = apply_assert},
-	{"order", "cycle, mix", .option = &own_options},
-	{"on-failure", "restart, next", .option = &own_options},
-	{"defaults", "mapping", .apply = apply_defaults},
-	{"steps", "list", .apply = apply_steps},
+	{"name", "text", apply_name},
+	{"target", "URL", apply_target},
+	{"load", "mapping", apply_load},
+	{"assert", "condition or list", apply_assert},
+	{"order", "cycle, mix", apply_choice},
+	{"on-failure", "restart, next", apply_choice},
+	{"defaults", "mapping", apply_defaults},
+	{"steps", "list", apply_steps},
 };
 
 const struct scenario_mapping scenario_top = {
 	.what = "a scenario",
 	.keys = top_keys,
 	.count = ARRAY_SIZE(top_keys),
-	.places = offsetof(struct scenario, places),
 };
 
 static int read_document(struct scenario_reader *reader)

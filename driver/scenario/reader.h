@@ -21,24 +21,19 @@ struct scenario_reader {
 	char **ret_error;
 };
 
+/* A key and its value. */
+struct scenario_key {
+	const char *name;
+	const char *value; /* for people: "URL", "cycle, mix" */
+	/* @object: the mapping's scenario or step. Errors as scenario_load(). */
+	int (*apply)(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+		     void *object);
+};
+
 /* Command-line options as keys: those allowed in one mapping. */
 struct scenario_options {
 	const struct cli_table *const *tables;
 	size_t count;
-};
-
-/* @object: the mapping's scenario or step. Errors as scenario_load(). */
-typedef int scenario_apply(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
-			   void *object);
-
-/* A key and its value, with one of three ways to read it. */
-struct scenario_key {
-	const char *name;
-	const char *value; /* for people: "URL", "cycle, mix" */
-	scenario_apply *apply;
-	const struct scenario_options *option; /* it is one of these, of the object */
-	scenario_apply *each;		       /* its value is a mapping: call it for each pair */
-	size_t most;			       /* pairs */
 };
 
 extern const struct scenario_options scenario_run_options;
@@ -49,9 +44,8 @@ struct scenario_mapping {
 	const struct scenario_key *keys;
 	size_t count;
 	const struct scenario_options *options; /* keys without a row; NULL: none */
-	bool of_run;				/* these are of the run, otherwise of: */
-	size_t settings;			/* in the object */
-	size_t places;				/* of keys, in the object */
+	int (*apply)(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+		     void *object);
 };
 
 /* The tables, against which docs/scenarios.md is tested. */
@@ -85,7 +79,10 @@ int scenario_read_mapping(struct scenario_reader *reader, yaml_node_t *node,
 			  const struct scenario_mapping *mapping, void *object);
 /* Call @apply for each pair of a mapping, whatever the key. Refuse more than @max pairs. */
 int scenario_each_pair(struct scenario_reader *reader, yaml_node_t *node, const char *what,
-		       size_t max, scenario_apply *apply, void *object);
+		       size_t max,
+		       int (*apply)(struct scenario_reader *reader, yaml_node_t *key,
+				    yaml_node_t *value, void *object),
+		       void *object);
 
 /* Check that a name is printable and short enough for a report. Errors as scenario_load(). */
 int scenario_check_name(struct scenario_reader *reader, const yaml_node_t *node, const char *what,

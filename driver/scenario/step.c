@@ -85,6 +85,15 @@ static const struct cli_table own_table = {"", own_rows, ARRAY_SIZE(own_rows), 0
 static const struct cli_table *const own_tables[] = {&own_table};
 static const struct scenario_options own_options = {own_tables, 1};
 
+static int apply_number(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+			void *object)
+{
+	struct scenario_step *step = object;
+
+	scenario_places_add(&step->places, key);
+	return scenario_option_apply(reader, &own_options, key, value, step);
+}
+
 static void drop_header(struct request *request, const char *name)
 {
 	size_t length = strlen(name), kept = 0;
@@ -123,6 +132,16 @@ static int add_header(struct scenario_reader *reader, yaml_node_t *key, yaml_nod
 		return -ENOMEM;
 	*added = line;
 	return 0;
+}
+
+static int apply_headers(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+			 void *object)
+{
+	struct scenario_step *step = object;
+
+	scenario_places_add(&step->places, key);
+	return scenario_each_pair(reader, value, "headers", SCENARIO_HEADERS_MAX, add_header,
+				  object);
 }
 
 #define VARIABLE_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
@@ -174,6 +193,13 @@ static int add_set(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t
 	return 0;
 }
 
+static int apply_set(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+		     void *object)
+{
+	(void)key;
+	return scenario_each_pair(reader, value, "set", SCENARIO_VARIABLES_MAX, add_set, object);
+}
+
 /* A capture in the file: its source and maximum length. */
 struct written_capture {
 	yaml_node_t *kind;
@@ -210,11 +236,9 @@ static int apply_capture_max(struct scenario_reader *reader, yaml_node_t *key, y
 }
 
 static const struct scenario_key capture_keys[] = {
-	{"header", "name", .apply = apply_capture_kind},
-	{"json", "pointer", .apply = apply_capture_kind},
-	{"regex", "expression", .apply = apply_capture_kind},
-	{"bytes", "OFFSET+LENGTH", .apply = apply_capture_kind},
-	{"max", "bytes", .apply = apply_capture_max},
+	{"header", "name", apply_capture_kind},	     {"json", "pointer", apply_capture_kind},
+	{"regex", "expression", apply_capture_kind}, {"bytes", "OFFSET+LENGTH", apply_capture_kind},
+	{"max", "bytes", apply_capture_max},
 };
 
 const struct scenario_mapping scenario_capture_mapping = {
@@ -252,15 +276,29 @@ static int add_capture(struct scenario_reader *reader, yaml_node_t *key, yaml_no
 	return err;
 }
 
+static int apply_capture(struct scenario_reader *reader, yaml_node_t *key, yaml_node_t *value,
+			 void *object)
+{
+	struct scenario_step *step = object;
+
+	scenario_places_add(&step->places, key);
+	return scenario_each_pair(reader, value, "capture", CAPTURES_MAX, add_capture, object);
+}
+
+static int apply_request_option(struct scenario_reader *reader, yaml_node_t *key,
+				yaml_node_t *value, void *object)
+{
+	struct scenario_step *step = object;
+
+	scenario_places_add(&step->places, key);
+	return scenario_option_apply(reader, &scenario_request_options, key, value, &step->request);
+}
+
 static const struct scenario_key step_keys[] = {
-	{"name", "text", .apply = apply_name},
-	{"target", "URL", .apply = apply_target},
-	{"path", "text", .apply = apply_path},
-	{"headers", "mapping", .each = add_header, .most = SCENARIO_HEADERS_MAX},
-	{"set", "mapping", .each = add_set, .most = SCENARIO_VARIABLES_MAX},
-	{"capture", "mapping", .each = add_capture, .most = CAPTURES_MAX},
-	{"think", "time", .option = &own_options},
-	{"weight", "number", .option = &own_options},
+	{"name", "text", apply_name},	 {"target", "URL", apply_target},
+	{"path", "text", apply_path},	 {"headers", "mapping", apply_headers},
+	{"set", "mapping", apply_set},	 {"capture", "mapping", apply_capture},
+	{"think", "time", apply_number}, {"weight", "number", apply_number},
 };
 
 const struct scenario_mapping scenario_step_mapping = {
@@ -268,13 +306,12 @@ const struct scenario_mapping scenario_step_mapping = {
 	.keys = step_keys,
 	.count = ARRAY_SIZE(step_keys),
 	.options = &scenario_request_options,
-	.settings = offsetof(struct scenario_step, request),
-	.places = offsetof(struct scenario_step, places),
+	.apply = apply_request_option,
 };
 
 static const struct scenario_key defaults_keys[] = {
-	{"headers", "mapping", .each = add_header, .most = SCENARIO_HEADERS_MAX},
-	{"think", "time", .option = &own_options},
+	{"headers", "mapping", apply_headers},
+	{"think", "time", apply_number},
 };
 
 const struct scenario_mapping scenario_defaults_mapping = {
@@ -282,6 +319,5 @@ const struct scenario_mapping scenario_defaults_mapping = {
 	.keys = defaults_keys,
 	.count = ARRAY_SIZE(defaults_keys),
 	.options = &scenario_request_options,
-	.settings = offsetof(struct scenario_step, request),
-	.places = offsetof(struct scenario_step, places),
+	.apply = apply_request_option,
 };
