@@ -114,8 +114,8 @@ const char *const run_loss_help[RUN_LOSS_COUNT] = {
 	[RUN_LOSS_TLS_UNKNOWN] = "TLS connections whose protocol is not known: not timed",
 	[RUN_LOSS_UNRECOGNISED] =
 		"connections read by io_uring: times are right unless they speak TLS or HTTP/2",
-	[RUN_LOSS_PERHAPS_WEBSOCKET] = "connections older than the observation, whose exchanges "
-				       "may be messages of WebSocket",
+	[RUN_LOSS_PERHAPS_WEBSOCKET] = ("connections older than the observation, whose exchanges "
+					"may be messages of WebSocket"),
 };
 CHECK_LAST(run_loss_help, RUN_LOSS_COUNT, RUN_LOSS_PERHAPS_WEBSOCKET);
 

@@ -149,6 +149,7 @@ static void fill_processes(struct run_service *service, struct sequence *sequenc
 
 		process->pid = (uint32_t)next(sequence);
 		strcpy(process->comm, "fifteen-letters");
+		strcpy(process->tls, RUN_TLS_PROBED);
 		set_number(&process->open_fds, sequence);
 		set_number(&process->fd_limit, sequence);
 	}
