@@ -281,11 +281,6 @@ void worker_set_phase(struct worker *worker, enum worker_phase phase, uint64_t b
 	uv_async_send(&worker->wake);
 }
 
-void worker_prefer(struct worker *worker, int priority)
-{
-	loop_prefer(worker->thread, priority);
-}
-
 bool worker_is_quiet(struct worker *worker)
 {
 	return atomic_load_explicit(&worker->quiet, memory_order_acquire);

@@ -63,9 +63,6 @@ int worker_new(const struct worker_setup *setup, struct worker **ret_worker);
 void worker_free(struct worker *worker);
 DEFINE_CLEANUP(struct worker *, worker_free)
 
-/* See loop_prefer(). */
-void worker_prefer(struct worker *worker, int priority);
-
 /*
  * Begin WARMUP or MEASURE of a quiet worker, or end them by REST. A worker also rests when the
  * budget is spent. @begin_ns is the phase's start for all workers: intervals and scheduled arrivals

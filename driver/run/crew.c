@@ -154,12 +154,6 @@ void crew_set_phase(struct crew *crew, enum worker_phase phase, uint64_t begin_n
 		worker_set_phase(crew->workers[i], phase, begin_ns, stop_ns);
 }
 
-void crew_prefer(struct crew *crew, int priority)
-{
-	for (uint32_t i = 0; i < crew->worker_count; i++)
-		worker_prefer(crew->workers[i], priority);
-}
-
 bool crew_all(struct crew *crew, bool (*is)(struct worker *))
 {
 	for (uint32_t i = 0; i < crew->worker_count; i++)

@@ -59,8 +59,6 @@ int crew_new(const struct crew_setup *setup, uv_loop_t *loop, struct crew **ret_
 /* End the workers; the loop then frees the rest. Takes NULL. */
 void crew_free(struct crew *crew);
 
-/* See loop_prefer(). */
-void crew_prefer(struct crew *crew, int priority);
 /* See worker_set_phase(). */
 void crew_set_phase(struct crew *crew, enum worker_phase phase, uint64_t begin_ns,
 		    uint64_t stop_ns);

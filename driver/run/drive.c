@@ -29,9 +29,6 @@
 /* --start-at without warm-up: talk to the observer this long before the start. */
 #define OBSERVER_LEAD_NS (200 * NSEC_PER_MSEC)
 
-/* Then the first requests have left, on new connections. */
-#define PROMPT_MS 20U
-
 /* End the run after this long without one connection, if the server refuses. */
 #define PATIENCE_NS (1 * NSEC_PER_SEC)
 #define PATIENCE_MS 50U
@@ -42,8 +39,6 @@ struct drive {
 	uv_timer_t deadline;
 	uv_timer_t tick;
 	uv_timer_t patience;
-	uv_timer_t relax;
-	bool prompt; /* its threads are preferred to others */
 	uv_signal_t signals[2];
 	uv_signal_t resized;
 	uv_poll_t stopped; /* by the watch */
@@ -207,26 +202,6 @@ static uint64_t begin_of_phase(struct drive *drive)
 	return begin_ns;
 }
 
-/*
- * Several hosts begin at one time, and a busy one would be late. So let the kernel wake these threads at once until
- * the first requests have left. They sleep nearly all of that time. Leave a priority that the user has chosen.
- */
-static void set_prompt(struct drive *drive, bool prompt)
-{
-	if (drive->prompt == prompt ||
-	    (prompt && (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) != SCHED_OTHER))
-		return;
-	drive->prompt = prompt;
-	/* This thread ends it, so it precedes the workers. */
-	loop_prefer(pthread_self(), prompt ? 2 : 0);
-	crew_prefer(drive->crew, prompt ? 1 : 0);
-}
-
-static void on_relax(uv_timer_t *timer)
-{
-	set_prompt(timer->data, false);
-}
-
 /* Run a phase until every worker is quiet, so that nothing reaches into the next phase. */
 static void run_phase(struct drive *drive, enum worker_phase phase, uint64_t duration_ns,
 		      uint64_t requests)
@@ -251,13 +226,10 @@ static void run_phase(struct drive *drive, enum worker_phase phase, uint64_t dur
 	drive->phase.begin_wall_ns = drive->phase.begin_ns + clock_wall_ahead_ns();
 	drive->due_ns = duration_ns ? drive->phase.begin_ns + duration_ns : 0;
 	crew_set_phase(drive->crew, phase, drive->phase.begin_ns, drive->due_ns);
-	if (drive->prompt)
-		uv_timer_start(&drive->relax, on_relax, lead_ns / NSEC_PER_MSEC + PROMPT_MS, 0);
 	uv_run(&drive->loop, UV_RUN_DEFAULT);
 	uv_timer_stop(&drive->deadline);
 	uv_timer_stop(&drive->tick);
 	uv_timer_stop(&drive->patience);
-	set_prompt(drive, false);
 	progress_end_phase(&drive->progress);
 }
 
@@ -377,8 +349,6 @@ static int await_start(struct drive *drive, bool observed, char **ret_error)
 
 	if (!err)
 		err = start_await_flag(&start, patience, ret_error);
-	if (!err && start.at_ns)
-		set_prompt(drive, true);
 	if (!err)
 		err = start_await_time(&start, early_ns, patience, &drive->start_ns, ret_error);
 	if (err == -ECANCELED)
@@ -396,8 +366,6 @@ static int await_measuring(struct drive *drive, char **ret_error)
 	if (!watch || !watch->pauses || !drive->job->load->warmup_ns)
 		return 0;
 	err = watch->await(watch->user, patience, &start);
-	if (!err && start.at_ns)
-		set_prompt(drive, true);
 	if (!err)
 		err = start_await_time(&start, 2 * LEAD_NS, patience, &drive->start_ns, ret_error);
 	return err;
@@ -453,8 +421,6 @@ static int open_handles(struct drive *drive)
 	drive->deadline.data = drive;
 	drive->tick.data = drive;
 	drive->patience.data = drive;
-	uv_timer_init(&drive->loop, &drive->relax);
-	drive->relax.data = drive;
 	err = loop_signal(&drive->loop, &drive->signals[0], on_signal, SIGINT, drive);
 	if (!err)
 		err = loop_signal(&drive->loop, &drive->signals[1], on_signal, SIGTERM, drive);
@@ -466,7 +432,6 @@ static int open_handles(struct drive *drive)
 static void drive_close(struct drive *drive)
 {
 	progress_close(&drive->progress);
-	set_prompt(drive, false);
 	crew_free(drive->crew);
 	loop_close_handles(&drive->loop);
 	uv_loop_close(&drive->loop);

@@ -16,15 +16,6 @@ int loop_thread(pthread_t *thread, void *(*run)(void *user), void *user)
 	return err;
 }
 
-void loop_prefer(pthread_t thread, int priority)
-{
-	const struct sched_param param = {.sched_priority = priority};
-	const int policy = priority ? SCHED_FIFO : SCHED_OTHER;
-
-	/* Threads that it starts meanwhile are not to inherit it for good. */
-	(void)pthread_setschedparam(thread, policy | SCHED_RESET_ON_FORK, &param);
-}
-
 int loop_signal(uv_loop_t *loop, uv_signal_t *handle, uv_signal_cb call, int number, void *data)
 {
 	int err = uv_signal_init(loop, handle);

@@ -16,12 +16,6 @@ struct patience {
 /* Start a thread without signals, which belong to the main thread. 0 or -errno. */
 int loop_thread(pthread_t *thread, void *(*run)(void *user), void *user);
 
-/*
- * Let the kernel run a thread before all others of the host, by this real-time priority, or as usual again: 0. Without
- * the privilege nothing changes.
- */
-void loop_prefer(pthread_t thread, int priority);
-
 /* Watch a signal. @handle has @data, and does not keep the loop alive. 0 or -errno. */
 int loop_signal(uv_loop_t *loop, uv_signal_t *handle, uv_signal_cb call, int number, void *data);
 

@@ -9,7 +9,7 @@ import pytest
 
 from support import documents
 from support.net import free_port
-from support.process import Process, run, wait_until
+from support.process import Process, run
 from support.programs import DRIVER, OBSERVER, Nginx
 
 
@@ -48,25 +48,6 @@ def test_two_drivers_start_at_a_time(start, tmp_path, options):
     assert merged["processes"] == sum(each["processes"] for each in results)
     assert merged["round_trip"]["sum_ns"] == sum(each["round_trip"]["sum_ns"] for each in results)
     assert merged["round_trip"]["max_ns"] == max(each["round_trip"]["max_ns"] for each in results)
-
-
-def policies(driver):
-    """Return the kernel's scheduling policies of the driver's threads."""
-    return {os.sched_getscheduler(int(task)) & ~os.SCHED_RESET_ON_FORK for task in os.listdir(f"/proc/{driver.pid}/task")}
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for SCHED_FIFO")
-def test_its_threads_are_preferred_until_it_has_begun(start, tmp_path):
-    """A busy host wakes them on time. A policy of the user's own is left."""
-    nginx = start(Nginx())
-    words = ["--start-at", f"{time.time() + 3:.6f}", "--rate", "200", "--quiet", "--json"]
-    own = start(Process(["chrt", "--batch", "0", DRIVER, nginx.url, *words, tmp_path / "own.json"]))
-    driver = drive(start, nginx, tmp_path / "run.json", *words[:-1])
-    wait_until(lambda: os.SCHED_FIFO in policies(driver))
-    assert nginx.status()["requests"] == 0 and os.SCHED_BATCH in policies(own)
-    wait_until(lambda: nginx.status()["requests"] > 20)
-    assert os.SCHED_OTHER in policies(driver) and not {os.SCHED_FIFO, os.SCHED_OTHER} & policies(own)
-    wait_until(lambda: os.SCHED_FIFO not in policies(driver))
 
 
 def test_time_that_has_passed(start, tmp_path):
