@@ -192,10 +192,10 @@ observe late_accept_inferred "--accept-source inferred"
 scene accept_syscall "--accept-delay 20ms --service 1ms" "" "-c 1 -n 20 --new-connections"
 observe accept_syscall "--accept-source syscall"
 
-# With --http other programs follow the sockets, if the kernel accepts them.
+# With --http and --calls other programs follow the sockets, if the kernel accepts them.
 if works exchange_recv_http; then
 	scene http "--service 1ms" "" "-c 2 -n 40"
-	observe http "--route / --route /none"
+	observe http "--route / --route /none --calls"
 fi
 
 # The older hooks, which 6.3 and newer have too, beside the best ones.

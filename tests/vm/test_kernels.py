@@ -403,7 +403,7 @@ def test_http(vm):
 
 # They run on errors, when a server accepts by io_uring, or with --tls or --protocol; tests/integration covers them.
 ELSEWHERE = {"conn_reset", "conn_retransmit", "udp_drop", "accept_uring", "accept_uring_result",
-             "accept_uring_plain", "clear_enter", "clear_received", "clear_sent", "commands_state"}
+             "accept_uring_plain", "clear_enter", "clear_received", "clear_sent", "commands_state", "streams_recv"}
 
 
 def runs(machine):
