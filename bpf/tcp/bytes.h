@@ -18,10 +18,12 @@ struct bytes_buffer {
 /* struct user_msghdr, from the vector of buffers on. */
 #define MSGHDR_IOV_OFFSET 16
 
-/* Return the four bytes of @text, the first one lowest, as they are in memory. */
-static __always_inline __u32 word_of(const char *text)
+/* Return the four bytes at @text, the first one lowest, as they are in memory. */
+static __always_inline __u32 word_of(const void *text)
 {
-	return text[0] | text[1] << 8 | text[2] << 16 | (__u32)text[3] << 24;
+	const __u8 *bytes = text;
+
+	return bytes[0] | bytes[1] << 8 | bytes[2] << 16 | (__u32)bytes[3] << 24;
 }
 
 static __always_inline bool bytes_is_single(long nr)

@@ -101,8 +101,8 @@ static __always_inline void call_connected(const struct sock *sk)
 	call_add(c, CALLS_CONNECT_NS, bpf_ktime_get_ns() - c->begin_ns);
 }
 
-#define SHUTDOWN_BOTH \
-	3 /* close(), in contrast to shutdown(SHUT_WR), SHUTDOWN_MASK of include/net/sock.h */
+/* By close(), in contrast to shutdown(SHUT_WR): SHUTDOWN_MASK of include/net/sock.h. */
+#define SHUTDOWN_BOTH 3
 
 /* Nothing more is read or written: a request that waits gets no answer. */
 static __always_inline void call_ends(const struct sock *sk, int old, int new)

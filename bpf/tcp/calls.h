@@ -129,11 +129,6 @@ __noinline int call_look(struct call_look *ret_look, __u32 count)
 	return 0;
 }
 
-static __always_inline __u32 call_word(const __u8 *head)
-{
-	return head[0] | head[1] << 8 | head[2] << 16 | (__u32)head[3] << 24;
-}
-
 static __always_inline bool call_is_letter(__u8 byte)
 {
 	return byte >= 'A' && byte <= 'Z';
@@ -147,9 +142,9 @@ static __always_inline enum call_kind call_kind_of(const struct call_look *look)
 		return CALL_KIND_UNSEEN;
 	if (tls_is_header(head))
 		return CALL_KIND_TLS;
-	if (call_word(head) == word_of("PRI "))
+	if (word_of(head) == word_of("PRI "))
 		return CALL_KIND_HTTP2;
-	if (call_word(head) == word_of("CONN"))
+	if (word_of(head) == word_of("CONN"))
 		return CALL_KIND_TUNNEL;
 	return call_is_letter(head[0]) && call_is_letter(head[1]) && call_is_letter(head[2])
 		       ? CALL_KIND_HTTP
@@ -408,7 +403,7 @@ static __always_inline bool call_switches(__u32 bytes)
 	struct call_look look;
 
 	(void)call_look(&look, bytes);
-	return look.have == CALL_HEAD && call_word(look.head) == word_of("HTTP") &&
+	return look.have == CALL_HEAD && word_of(look.head) == word_of("HTTP") &&
 	       look.head[9] == '1' && look.head[10] == '0' && look.head[11] == '1';
 }
 
