@@ -92,18 +92,10 @@ static __always_inline void beside_read(const struct sock *sk, struct conn *c, _
 
 static __always_inline void beside_write(const struct sock *sk, struct conn *c, __u32 bytes)
 {
-	struct streams_call call = {.c = c};
+	struct streams_call call;
 
-	if (c->marks & MARK_MULTIPLEXED)
-		call.h = http2_of(sk);
-	else if (!(c->marks & MARK_SETTLED) && streams_attached)
-		call.h = http2_early(sk, c, bytes);
-	call.slot = call.h ? slot_of(c->service) : NULL;
-	if (!call.slot)
-		return;
-	call.h->service = c->service;
-	call.now = clock_written(sk, c);
-	streams_write(&call, bytes, TCP_FIELD(sk, write_seq));
+	if (streams_are_written(sk, c, bytes, streams_attached, &call))
+		streams_write(&call, bytes, TCP_FIELD(sk, write_seq));
 }
 
 #endif

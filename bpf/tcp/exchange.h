@@ -532,17 +532,10 @@ static __always_inline bool http2_read(const struct sock *sk, struct conn *c, __
 /* The same for a write, which may precede the read of the client's preface. */
 static __always_inline bool http2_write(const struct sock *sk, struct conn *c, __u32 bytes)
 {
-	struct streams_call call = {.c = c};
+	struct streams_call call;
 
-	if (c->marks & MARK_MULTIPLEXED)
-		call.h = http2_of(sk);
-	else if (!(c->marks & MARK_SETTLED))
-		call.h = http2_early(sk, c, bytes);
-	call.slot = call.h ? slot_of(c->service) : NULL;
-	if (!call.slot)
+	if (!streams_are_written(sk, c, bytes, true, &call))
 		return false;
-	call.h->service = c->service;
-	call.now = clock_written(sk, c);
 	if (!c->touched)
 		c->start_ns = conn_touched(sk, c, call.slot, call.now);
 	SLOT_COUNT(call.slot, COUNTER_BYTES_OUT, bytes);

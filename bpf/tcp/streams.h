@@ -768,4 +768,26 @@ static __always_inline struct http2_conn *http2_early(const struct sock *sk, str
 	return h && !(h->flags & HTTP2_GIVEN_UP) ? h : NULL;
 }
 
+/*
+ * Return whether a write of @bytes is of a connection whose streams are followed. Then *ret_call is ready for streams_write().
+ * @early: it may precede the read of the client's preface.
+ */
+static __always_inline bool streams_are_written(const struct sock *sk, struct conn *c, __u32 bytes,
+						bool early, struct streams_call *ret_call)
+{
+	struct streams_call call = {.c = c};
+
+	if (c->marks & MARK_MULTIPLEXED)
+		call.h = http2_of(sk);
+	else if (!(c->marks & MARK_SETTLED) && early)
+		call.h = http2_early(sk, c, bytes);
+	call.slot = call.h ? slot_of(c->service) : NULL;
+	if (!call.slot)
+		return false;
+	call.h->service = c->service;
+	call.now = clock_written(sk, c);
+	*ret_call = call;
+	return true;
+}
+
 #endif
