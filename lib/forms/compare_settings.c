@@ -97,8 +97,8 @@ static const char *text_of(const struct setting *setting, const struct run *run,
 		number = setting->kind == COUNT_32 ? *(const uint32_t *)at : *(const uint64_t *)at;
 		if (!number)
 			return NULL;
-		return setting->kind == TIME ? page_time((double)number, text)
-					     : page_count(number, text);
+		return setting->kind == TIME ? units_format_time((double)number, text, SHORT_TEXT)
+					     : units_format_count(number, text, SHORT_TEXT);
 	}
 }
 

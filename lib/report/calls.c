@@ -23,7 +23,6 @@ static void write_unknown(const struct run_timed_call *call, size_t size, char *
 {
 	uint64_t uncut = run_call_uncut(call), all = call->connects + call->older, largest = 0;
 	uint64_t hidden = call->handshakes + call->untimed;
-	char count[SHORT_TEXT], total[SHORT_TEXT];
 	enum run_uncut why = 0;
 
 	for (enum run_uncut i = 0; i < RUN_UNCUT_COUNT; i++)
@@ -33,13 +32,13 @@ static void write_unknown(const struct run_timed_call *call, size_t size, char *
 		}
 	ret_text[0] = 0;
 	if ((double)uncut > NEGLIGIBLE * (double)all)
-		snprintf(ret_text, size, "%s of its %s connections %s", page_count(largest, count),
-			 page_count(all > uncut ? all : uncut, total), run_uncut_help[why]);
+		snprintf(ret_text, size, "%s of its %s connections %s", as_count(largest),
+			 as_count(all > uncut ? all : uncut), run_uncut_help[why]);
 	else if (!call->calls && hidden)
 		snprintf(
 			ret_text, size,
 			"%s calls were the first of their connections, which TLS's handshake hides",
-			page_count(hidden, count));
+			as_count(hidden));
 }
 
 /* Return the share of the service's time in which it waited for the answers; negative: not known. */
@@ -107,20 +106,19 @@ static void add_times(struct items *items, const struct run_service *service,
 		      const struct run_timed_call *call)
 {
 	double share = share_of(service, call);
-	char text[SHORT_TEXT], rate[SHORT_TEXT];
 
 	if (service->exchanges)
-		items_add(items, "%s calls, %s per request", page_count(call->calls, text),
-			  page_rate_of((double)call->calls / (double)service->exchanges, rate));
+		items_add(items, "%s calls, %s per request", as_count(call->calls),
+			  as_rate_of((double)call->calls / (double)service->exchanges));
 	else
-		items_add(items, "%s calls", page_count(call->calls, text));
+		items_add(items, "%s calls", as_count(call->calls));
 	items_time(items, "wait mean", histogram_mean(&call->wait));
 	items_time(items, "p50", (double)histogram_quantile(&call->wait, 0.5));
 	items_time(items, "p99", (double)histogram_quantile(&call->wait, 0.99));
 	items_time(items, "max", (double)call->wait.max);
 	items_time(items, "to the response's end mean", histogram_mean(&call->whole));
 	if (share >= 0)
-		items_add(items, "the wait is %s of its service", page_share(100 * share, text));
+		items_add(items, "the wait is %s of its service", as_share(100 * share));
 	if (call->serves_too.known)
 		items_add(items, "perhaps for port %ju, which its processes serve, too",
 			  (uintmax_t)call->serves_too.value);
@@ -130,7 +128,7 @@ static void print_call(const struct page *page, const struct run_service *servic
 		       const struct run_timed_call *call, const char *label)
 {
 	autoitems struct items items = items_begin(page, label, LABEL_COLUMNS);
-	char unknown[128], text[SHORT_TEXT], time[SHORT_TEXT];
+	char unknown[128];
 
 	items_add(&items, "%s", call->towards);
 	write_unknown(call, sizeof(unknown), unknown);
@@ -141,8 +139,8 @@ static void print_call(const struct page *page, const struct run_service *servic
 	items_some(&items, "without an answer", call->failed);
 	items_some(&items, "open now", call->open);
 	if (call->connects)
-		items_add(&items, "%s connects, mean %s", page_count(call->connects, text),
-			  page_time((double)call->connect_ns / (double)call->connects, time));
+		items_add(&items, "%s connects, mean %s", as_count(call->connects),
+			  as_time((double)call->connect_ns / (double)call->connects));
 	items_some(&items, "failed connects", call->connects_failed);
 	items_some(&items, "older connections picked up", call->older);
 	items_some(&items, "not timed", call->untimed + call->handshakes);

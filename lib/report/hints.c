@@ -138,7 +138,6 @@ static bool hint_websocket(const struct run *run, const struct run_service *serv
 			   struct report_hint *hint)
 {
 	uint64_t connections = service->losses[RUN_LOSS_PERHAPS_WEBSOCKET];
-	char count[SHORT_TEXT];
 
 	(void)run;
 	if (!connections)
@@ -147,7 +146,7 @@ static bool hint_websocket(const struct run *run, const struct run_service *serv
 		 "%s connections that are older than the observation seem to be WebSocket's. "
 		 "Each of their messages that the server answered counts as an exchange. "
 		 "sojourn observe --http counts messages apart",
-		 page_count(connections, count));
+		 as_count(connections));
 	return true;
 }
 

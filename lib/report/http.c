@@ -270,7 +270,6 @@ void report_outcome(const struct run_service *service, char ret_text[static REPO
 		{"gRPC failed", grpc_failed(&service->grpc), service->grpc.count, 0},
 		{"statuses not known", responses->status[0], responses->count, UNKNOWN_SHARE},
 	};
-	char count[SHORT_TEXT];
 
 	*ret_text = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
@@ -279,7 +278,7 @@ void report_outcome(const struct run_service *service, char ret_text[static REPO
 
 		if (statuses[i].count && part >= statuses[i].least)
 			outcome_add(ret_text, "%s %s (%s)", statuses[i].name,
-				    page_count(statuses[i].count, count), as_share(100 * part));
+				    as_count(statuses[i].count), as_share(100 * part));
 	}
 	outcome_pushes(service, ret_text);
 }

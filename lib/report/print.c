@@ -122,11 +122,10 @@ void page_wrap(const struct page *page, unsigned int indent, const char *format,
 void page_counted(const struct page *page, const char *label, uint64_t count, const char *format,
 		  ...)
 {
-	char text[SHORT_TEXT];
 	va_list args;
 
 	page_left(page, LABEL_COLUMNS, "%s", label);
-	page_right(page, COUNT_COLUMNS, "%s", page_count(count, text));
+	page_right(page, COUNT_COLUMNS, "%s", as_count(count));
 	print_spaces(page, 1);
 	va_start(args, format);
 	print_wrapped(page, LABEL_COLUMNS + COUNT_COLUMNS + 1, format, args);
@@ -173,9 +172,7 @@ void items_add(struct items *items, const char *format, ...)
 
 void items_count(struct items *items, const char *what, uint64_t count)
 {
-	char text[SHORT_TEXT];
-
-	items_add(items, "%s %s", what, page_count(count, text));
+	items_add(items, "%s %s", what, as_count(count));
 }
 
 void items_some(struct items *items, const char *what, uint64_t count)
@@ -186,9 +183,7 @@ void items_some(struct items *items, const char *what, uint64_t count)
 
 void items_time(struct items *items, const char *what, double ns)
 {
-	char text[SHORT_TEXT];
-
-	items_add(items, "%s %s", what, page_time(ns, text));
+	items_add(items, "%s %s", what, as_time(ns));
 }
 
 void items_end(struct items *items)
@@ -198,28 +193,20 @@ void items_end(struct items *items)
 	items->started = false;
 }
 
-const char *page_time(double ns, char buffer[static SHORT_TEXT])
-{
-	return units_format_time(ns, buffer, SHORT_TEXT);
-}
-
 const char *page_quantile(const struct histogram *h, double quantile,
 			  char buffer[static SHORT_TEXT])
 {
-	return h->count ? page_time((double)histogram_quantile(h, quantile), buffer) : "-";
-}
-
-const char *page_count(uint64_t count, char buffer[static SHORT_TEXT])
-{
-	return units_format_count(count, buffer, SHORT_TEXT);
+	return h->count ? units_format_time((double)histogram_quantile(h, quantile), buffer,
+					    SHORT_TEXT)
+			: "-";
 }
 
 const char *page_rate_of(double per_second, char buffer[static SHORT_TEXT])
 {
 	if (per_second >= (double)UINT64_MAX)
-		return page_count(UINT64_MAX, buffer);
+		return units_format_count(UINT64_MAX, buffer, SHORT_TEXT);
 	if (per_second >= 99.95 || per_second <= 0 || fabs(per_second - round(per_second)) < 0.005)
-		return page_count((uint64_t)(per_second + 0.5), buffer);
+		return units_format_count((uint64_t)(per_second + 0.5), buffer, SHORT_TEXT);
 	return units_format_digits(per_second, "", buffer, SHORT_TEXT);
 }
 
@@ -240,11 +227,6 @@ const char *page_bytes(uint64_t bytes, char buffer[static SHORT_TEXT])
 		return units_format_digits(value, units[i], buffer, SHORT_TEXT);
 	snprintf(buffer, SHORT_TEXT, "%ju B", (uintmax_t)bytes);
 	return buffer;
-}
-
-const char *page_share(double percent, char buffer[static SHORT_TEXT])
-{
-	return units_format_share(percent, buffer, SHORT_TEXT);
 }
 
 const char *page_change(double percent, char buffer[static SHORT_TEXT])

@@ -83,17 +83,13 @@ void items_end(struct items *items);
  * "6.10 µs", whole ns and bytes), settings as few as possible ("2 s"). Counts are exact: "116,785".
  */
 #define SHORT_TEXT UNITS_TEXT
-const char *page_time(double ns, char buffer[static SHORT_TEXT]);
 /* "-" of an empty histogram. */
 const char *page_quantile(const struct histogram *h, double quantile,
 			  char buffer[static SHORT_TEXT]);
-const char *page_count(uint64_t count, char buffer[static SHORT_TEXT]);
 /* Per second, 0 if @ns is 0; without decimals from 100 on: "40,677", "49.7". */
 const char *page_rate(uint64_t count, uint64_t ns, char buffer[static SHORT_TEXT]);
 const char *page_rate_of(double per_second, char buffer[static SHORT_TEXT]);
 const char *page_bytes(uint64_t bytes, char buffer[static SHORT_TEXT]);
-/* "69 %", with a decimal near the ends: "7.3 %", "99.9 %". Only exact values print as 0 or 100. */
-const char *page_share(double percent, char buffer[static SHORT_TEXT]);
 
 /* A difference, with a sign and three significant digits: "+12.5 %", "-100 %". */
 const char *page_change(double percent, char buffer[static SHORT_TEXT]);

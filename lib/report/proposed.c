@@ -31,7 +31,6 @@ void report_proposed(const struct page *page, const struct run_service *service)
 	const struct run_proposed *proposed = &service->proposed;
 	autoitems struct items items =
 		items_begin(page, proposed->count ? "" : "proposed", LABEL_COLUMNS);
-	char text[SHORT_TEXT], paths[SHORT_TEXT];
 	uint64_t others = proposed->paths;
 
 	if (!proposed->most)
@@ -44,15 +43,13 @@ void report_proposed(const struct page *page, const struct run_service *service)
 		others -= proposed->list[i].paths;
 		items_add(
 			&items, "%s about %s", proposed->list[i].route,
-			page_share(100 * (double)proposed->list[i].paths / (double)proposed->paths,
-				   text));
+			as_share(100 * (double)proposed->list[i].paths / (double)proposed->paths));
 	}
 	if (others && proposed->count)
 		items_add(&items, "others about %s",
-			  page_share(100 * (double)others / (double)proposed->paths, text));
-	items_add(&items, "of a sample of %s of %s requests", page_count(proposed->paths, paths),
-		  page_count(proposed->requests, text));
+			  as_share(100 * (double)others / (double)proposed->paths));
+	items_add(&items, "of a sample of %s of %s requests", as_count(proposed->paths),
+		  as_count(proposed->requests));
 	if (proposed->not_known)
-		items_add(&items, "paths of %s more are not known",
-			  page_count(proposed->not_known, text));
+		items_add(&items, "paths of %s more are not known", as_count(proposed->not_known));
 }

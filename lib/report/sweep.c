@@ -116,7 +116,7 @@ static const char *server_rate(const struct run_sweep_step *step, char text[stat
 const char *report_sweep_rate(double per_second, char ret_text[static SHORT_TEXT])
 {
 	if (per_second >= 9.995 || per_second <= 0)
-		return page_count((uint64_t)(per_second + 0.5), ret_text);
+		return units_format_count((uint64_t)(per_second + 0.5), ret_text, SHORT_TEXT);
 	snprintf(ret_text, SHORT_TEXT, "%.*f", per_second < 0.995 ? 3 : 2, per_second);
 	return ret_text;
 }

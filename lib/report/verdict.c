@@ -297,7 +297,7 @@ static void advise(const struct run *run, const struct run_service *service, enu
 		   struct report_verdict *verdict, char *ret_text, size_t size)
 {
 	struct report_upstream upstream;
-	char name[SHORT_TEXT], share[SHORT_TEXT], called[sizeof(verdict->upstream)];
+	char name[SHORT_TEXT], called[sizeof(verdict->upstream)];
 	const struct run_timed_call *call;
 	double part;
 
@@ -306,7 +306,7 @@ static void advise(const struct run *run, const struct run_service *service, enu
 	if (call) {
 		snprintf(verdict->upstream, sizeof(verdict->upstream), "%s", call->towards);
 		snprintf(ret_text, size, "%s waits for %s, %s of its service", name, call->towards,
-			 page_share(100 * part, share));
+			 as_share(100 * part));
 	} else if (may_wait(cause) && service->calls)
 		snprintf(ret_text, size, "%s takes this long, or waits for %s (not observed)", name,
 			 service->calls);
@@ -326,7 +326,7 @@ static void advise(const struct run *run, const struct run_service *service, enu
 	memcpy(verdict->upstream, called, sizeof(called));
 	snprintf(ret_text, size, "%s waits for %s, %s%s of its service", name, verdict->upstream,
 		 upstream.at_most ? "at most " : "",
-		 page_share(upstream.share > 1 ? 100 : 100 * upstream.share, share));
+		 as_share(upstream.share > 1 ? 100 : 100 * upstream.share));
 }
 
 /* @of: "the slow requests' time (p99: 7.30 ms)". */
@@ -334,7 +334,8 @@ static bool conclude(const struct run *run, struct account *account,
 		     const struct run_service *service, const char *of,
 		     struct report_verdict *verdict)
 {
-	char share[SHORT_TEXT], advice[448];
+	const char *share;
+	char advice[448];
 	enum cause cause;
 	double percent;
 
@@ -349,7 +350,7 @@ static bool conclude(const struct run *run, struct account *account,
 		advise_backlog(service, advice, sizeof(advice));
 	else if (!advise_pause(run, service, cause, advice, sizeof(advice)))
 		advise(run, service, cause, verdict, advice, sizeof(advice));
-	page_share(percent > 100 ? 100 : percent, share);
+	share = as_share(percent > 100 ? 100 : percent);
 	verdict->part = rules[cause].part;
 	verdict->percent = percent > 100 ? 100 : percent;
 	verdict->total_ns = account->total_ns;
