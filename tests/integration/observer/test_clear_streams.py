@@ -16,6 +16,7 @@ import pytest
 from support import ROOT
 from support.conditions import needs_program
 from support.documents import service
+from support.foreign.grpc import need_grpcio
 from support.h2server import H2Server
 from support.net import free_port
 from support.process import run, wait_until
@@ -86,8 +87,7 @@ def test_grpc_threads_and_the_driver(start, certificate):
     """grpcio's server counts the calls that nginx passes on. Another server has a thread for each connection. The driver
     knows each stream by its number."""
     port = free_port()
-    if run([sys.executable, "-c", "import grpc"], check=False).status:
-        pytest.skip("python3-grpcio is not installed: tools/setup")
+    need_grpcio()
     server = start([sys.executable, ROOT / "tests/support/grpcserver.py", port])
     server.wait_for("ready", seconds=20)
     nginx = start(Nginx(listen_options="ssl http2", server=f"ssl_certificate {certificate[0]}; ssl_certificate_key "

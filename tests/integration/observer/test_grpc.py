@@ -13,6 +13,7 @@ import pytest
 from support import ROOT
 from support.conditions import needs_program
 from support.documents import service
+from support.foreign.grpc import need_grpcio
 from support.net import free_port
 from support.process import run, wait_until
 from support.programs import Driver, Nginx, Observer
@@ -49,8 +50,7 @@ def said(text):
 
 
 def grpcio_server(start):
-    if run([sys.executable, "-c", "import grpc"], check=False).status:
-        pytest.skip("python3-grpcio is not installed: tools/setup")
+    need_grpcio()
     port = free_port()
     server = start([sys.executable, ROOT / "tests/support/grpcserver.py", port])
     server.wait_for("ready", seconds=20)

@@ -12,7 +12,7 @@ import pytest
 
 from support import ROOT
 from support.documents import service
-from support.foreign.grpc import GrpcServer, needs_grpc
+from support.foreign.grpc import GrpcServer, need_grpcio, needs_grpc
 from support.pki import Pki
 from support.process import run
 from support.programs import Driver, Observer
@@ -64,8 +64,7 @@ def test_the_server_counts_the_same(start, runtime):
 @needs_grpc("go")
 def test_calls_of_a_foreign_client(start):
     """grpcio's client calls with each status on a connection, with messages and none, and details of all lengths."""
-    if run([sys.executable, "-c", "import grpc"], check=False).status:
-        pytest.skip("python3-grpcio is not installed: tools/setup")
+    need_grpcio()
     server = start(GrpcServer("go"))
     observer = start(Observer("--http", ports=[server.port]))
     run([sys.executable, ROOT / "tests/support/grpcclient.py", server.port, 510])

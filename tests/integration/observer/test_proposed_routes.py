@@ -18,7 +18,7 @@ import pytest
 from support import ROOT
 from support.conditions import needs_program
 from support.documents import service
-from support.foreign.grpc import GrpcServer, needs_grpc
+from support.foreign.grpc import GrpcServer, need_grpcio, needs_grpc
 from support.frames import frame
 from support.net import free_port
 from support.process import Process, own_folder, run, wait_until
@@ -147,8 +147,7 @@ def test_both_versions_of_http_share_a_sample(start):
 @needs_grpc("go")
 def test_methods_of_grpc_are_proposed(start):
     """The server's own count of each. grpcio's client refers to its path in the table."""
-    if run([sys.executable, "-c", "import grpc"], check=False).status:
-        pytest.skip("python3-grpcio is not installed: tools/setup")
+    need_grpcio()
     server = start(GrpcServer("go"))
     observer = start(Observer("--propose-routes", ports=[server.port]))
     for method, count in (("Echo", 300), ("Missing", 150)):

@@ -11,6 +11,7 @@ import pytest
 from support import ROOT
 from support.conditions import needs_program
 from support.documents import service
+from support.foreign.grpc import need_grpcio
 from support.frames import PREFACE, frame
 from support.net import free_port
 from support.process import Process, run
@@ -90,8 +91,7 @@ class Reader:
 @in_quiet
 def test_stalls_are_the_clients_waits(start, tmp_path):
     """nginx and grpcio's server fill windows of 20,000 bytes, and those of connections; the client counts and waits."""
-    if run([sys.executable, "-c", "import grpc"], check=False).status:
-        pytest.skip("python3-grpcio is not installed: tools/setup")
+    need_grpcio()
     (tmp_path / "file").write_bytes(bytes(210_000))
     (tmp_path / "file").chmod(0o644)
     nginx = start(Nginx(listen_options="http2", server=f"location /file {{ root {tmp_path}; }}"))

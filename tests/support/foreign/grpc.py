@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +31,12 @@ def missing(runtime):
 
 def needs_grpc(runtime):
     return pytest.mark.skipif(missing(runtime) is not None, reason=missing(runtime) or "")
+
+
+def need_grpcio():
+    """Skip the test without the library for Python."""
+    if run([sys.executable, "-c", "import grpc"], check=False).status:
+        pytest.skip("python3-grpcio is not installed: tools/setup")
 
 
 def build_go(source, program):
