@@ -3,9 +3,9 @@
  * Messages between a coordinator and its agents. Each is a JSON object on one line, below 1 MiB, so
  * any channel that keeps their order can carry them. Longer files and documents are sent in parts.
  *
- * To the agent: file, plan, step (of a sweep), ping, start, beat, deal, stop, resumed. That is a beat of
- * another coordinator, which starts nothing. The end of the stream ends the run. If observers are to be marked, an agent is ready again after its warm-up, and gets a
- * second start.
+ * To the agent: file, plan, step (of a sweep), ping, start, beat, deal, stop, resumed. The last is a beat of
+ * another coordinator, which starts nothing. The end of the stream ends the run. If observers are to be
+ * marked, an agent is ready again after its warm-up, and gets a second start.
  * To the coordinator: hello, refused, ready, pong, beat, document, error, failed (a request has
  * failed), silent (the coordinator is, so the load ends).
  */

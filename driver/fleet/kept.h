@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The record of a run, which its coordinator stores so that another one can take it up: the command
- * line, the members and the observers. Agents store their results (keep.h); of a sweep the coordinator stores each
- * complete step. resume.c is the other coordinator.
+ * line, the members and the observers. Agents store their results (keep.h); of a sweep the coordinator
+ * stores each complete step. resume.c is the other coordinator.
  */
 #ifndef DRIVER_FLEET_KEPT_H
 #define DRIVER_FLEET_KEPT_H
@@ -44,8 +44,9 @@ int kept_open(struct kept *kept, const struct fleet_options *options, bool sweep
 void kept_tell(const struct kept *kept);
 
 /*
- * Store the record before the start. Takes @members and @observers, of which NULL is none. If it fails nothing is kept, which is logged.
- * @waiting is called meanwhile: the members, too, want to hear from their coordinator.
+ * Store the record before the start. Takes @members and @observers; NULL: there are no observers. If it fails
+ * nothing is kept, which is logged. @waiting is called meanwhile: the members, too, want to hear from their
+ * coordinator.
  */
 void kept_record(struct kept *kept, char **command, json_t *members, json_t *observers,
 		 const struct store_owner *waiting);

@@ -12,7 +12,6 @@
 
 #include "sojourn/run.h"
 #include "sojourn/units.h"
-#include "sojourn/units.h"
 
 #define LIVE_HISTORY 240
 #define LIVE_FILTER  48
