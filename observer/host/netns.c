@@ -138,14 +138,17 @@ static bool may_be_bound(const struct resource_netns *netns)
 	return of[NUMBER_TCP_ALLOCATED].value > hashed + range / 1000;
 }
 
+/* /proc has no cookies: there sockets are known by their inodes. A cookie stays when a socket gets its inode. */
 static int compare_cookies(const void *a, const void *b)
 {
 	const struct resource_socket *x = a, *y = b;
 
-	return x->cookie < y->cookie ? -1 : x->cookie > y->cookie;
+	if (x->cookie || y->cookie)
+		return x->cookie < y->cookie ? -1 : x->cookie > y->cookie;
+	return x->inode < y->inode ? -1 : x->inode > y->inode;
 }
 
-/* Sort by cookie. A dump may show a socket twice while its bucket changes: drop one of them. */
+/* A dump may show a socket twice while its bucket changes: drop one of them. */
 static void sort(struct socket_list *list)
 {
 	size_t kept = 0;
@@ -165,7 +168,7 @@ static void sort(struct socket_list *list)
 const struct resource_socket *netns_find(const struct socket_list *list,
 					 const struct resource_socket *s)
 {
-	if (!list->count || !s->cookie)
+	if (!list->count || (!s->cookie && !s->inode))
 		return NULL;
 	return bsearch(s, list->sockets, list->count, sizeof(*s), compare_cookies);
 }
@@ -197,6 +200,7 @@ static int read_sockets(struct resource_netns *netns, uint32_t sample_ms)
 	int r = sockets_tcp(netns->source, SOCKET_BIT(SOCKET_LISTEN) | bound, SOCKET_MEMORY,
 			    visit_bound, netns);
 
+	sort(&netns->listeners);
 	netns->half_open = calloc(netns->listeners.count + 1, sizeof(*netns->half_open));
 	if (!r)
 		r = read_tuples(netns, sample_ms);
@@ -235,6 +239,7 @@ int netns_read(enum socket_source source, uint32_t sample_ms, struct resource_ne
 	numbers_read(&netns.numbers);
 	netns.error = read_sockets(&netns, sample_ms);
 	(void)sockets_udp(visit_listed, &netns.udp);
+	sort(&netns.udp);
 	*ret_netns = netns;
 	return 0;
 }

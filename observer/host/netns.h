@@ -37,11 +37,12 @@ struct resource_netns {
 	struct resource_numbers numbers;
 	struct port_rules rules;
 	struct port_table ports;
+	/* Each is sorted by cookie, or by inode in /proc, where there are no cookies. */
 	struct socket_list listeners;
 	uint32_t *half_open; /* by listener */
 	struct socket_list udp;
-	struct socket_list close_wait; /* with SOCKET_INFO; sorted by cookie */
-	struct socket_list held;       /* much unread, or closing and much unsent; likewise */
+	struct socket_list close_wait; /* with SOCKET_INFO */
+	struct socket_list held;       /* much unread, or closing and much unsent */
 	uint64_t sockets;	       /* that were looked at */
 	unsigned int passes;	       /* over the hash of connections */
 };
@@ -55,7 +56,7 @@ void netns_free(struct resource_netns *netns);
 /* Return the memory in bytes that netns_free() frees. */
 size_t netns_bytes(const struct resource_netns *netns);
 
-/* Find @socket in another reading's @list, which is sorted by cookie; NULL: none, or not known. */
+/* Find @socket in another reading's @list; NULL: none, or not known. */
 const struct resource_socket *netns_find(const struct socket_list *list,
 					 const struct resource_socket *socket);
 

@@ -240,7 +240,7 @@ static bool stays(const struct resource_pair *pair, const struct resource_socket
 	if (!s->inode)
 		return false;
 	return pair->after.source == SOCKETS_PROCFS
-		       ? !!owners_match(&pair->before.close_wait, s->inode)
+		       ? !!netns_find(&pair->before.close_wait, s)
 		       : s->silent_ms >= CLOSE_WAIT_MS;
 }
 

@@ -86,14 +86,15 @@ static int apply(const struct rule *rule, const struct resource_list *resources,
 	int r = 0;
 
 	for (size_t i = 0; !r && i < resources->count; i++) {
-		struct finding finding = {.rule = rule, .resource = resources->entries[i]};
+		const struct resource *resource = &resources->entries[i];
+		enum severity severity = severity_by(rule, resource);
 
-		finding.severity = severity_by(rule, &finding.resource);
-		if (!finding.severity || outdone(rule, &finding.resource))
+		if (!severity || outdone(rule, resource))
 			continue;
 		r = ARRAY_GROW(list->entries, list->count);
 		if (!r)
-			list->entries[list->count++] = finding;
+			list->entries[list->count++] = (struct finding){
+				.rule = rule, .severity = severity, .resource = *resource};
 	}
 	return r;
 }

@@ -22,15 +22,6 @@ struct search {
 	struct owner_table *table;
 };
 
-const struct resource_socket *owners_match(const struct socket_list *list, uint64_t inode)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		if (list->sockets[i].inode == inode)
-			return &list->sockets[i];
-	}
-	return NULL;
-}
-
 uint32_t owners_pid(const struct owner_table *table, uint64_t inode)
 {
 	return process_owner(table->owners, table->count, inode);
@@ -46,7 +37,7 @@ static void want(struct search *search, uint64_t inode)
 
 static bool lost_more(const struct socket_list *before, const struct resource_socket *now)
 {
-	const struct resource_socket *then = owners_match(before, now->inode);
+	const struct resource_socket *then = netns_find(before, now);
 
 	return then && now->drops > then->drops;
 }

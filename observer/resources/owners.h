@@ -40,7 +40,4 @@ void owners_free(struct owner_table *table);
 /* Return the process that holds the socket; 0: not known. */
 uint32_t owners_pid(const struct owner_table *table, uint64_t inode);
 
-/* Return the entry of @list with this inode; NULL if it was not there. */
-const struct resource_socket *owners_match(const struct socket_list *list, uint64_t inode);
-
 #endif

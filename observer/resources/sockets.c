@@ -18,7 +18,7 @@ static void name_socket(struct resource *resource, const struct resource_socket 
 static double new_drops(const struct resource_pair *pair, const struct socket_list *before,
 			const struct resource_socket *now)
 {
-	const struct resource_socket *then = owners_match(before, now->inode);
+	const struct resource_socket *then = netns_find(before, now);
 
 	if (!pair->before.at_ns)
 		return 0;
@@ -51,7 +51,7 @@ struct drops {
 
 static bool was_full(const struct resource_pair *pair, const struct resource_socket *s)
 {
-	const struct resource_socket *then = owners_match(&pair->before.listeners, s->inode);
+	const struct resource_socket *then = netns_find(&pair->before.listeners, s);
 
 	if (pair->after.source == SOCKETS_PROCFS) /* /proc does not show the limit */
 		return false;

@@ -18,7 +18,7 @@ LONGEST = 60
 WANTS_BODY = 30  # changed lines
 SUBJECT = re.compile(r"^(?:Revert \"|[\w.,/ -]+: (?P<verb>[a-z]+)\b)")
 VERBS = set("""
-accept adapt add align allow announce answer apply ask assert attach attack avoid begin bind bound bring build bump cache call carve change
+accept adapt add align allow announce answer apply ask assert attach attack avoid begin bind bound break bring build bump cache call carve change
 check choose clean clear close collect combine compare compile compute convert copy correct count cover cut deal declare decode
 define delete deprecate derive describe detach detect disable distinguish divide document drain draw drop empty enable encode
 end enforce enter exclude expect explain export expose extend extract factor fail fetch fill filter find finish fit fix flush
