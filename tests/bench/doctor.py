@@ -10,6 +10,9 @@ process.
 The observer's pass over the sockets of its namespaces, once a second, holds each full socket's lock while the
 iterator's program looks at it. Last, with established connections, it measures that time by the kernel's run
 statistics.
+
+Before all that come two readings of `sojourn doctor`, which are compared, with few listening sockets and with many:
+the time for each must not grow with their number.
 """
 import argparse
 import ctypes
@@ -110,6 +113,17 @@ def visits(count):
     return program["run_ns"] / program["runs"], program["runs"] / seconds
 
 
+def listening(counts, rounds):
+    """Return the CPU ms of two readings, by the number of listening sockets."""
+    results = {}
+    for count in counts:
+        with ExitStack() as stack:
+            for _ in range(count):
+                stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            results[count] = [cpu_ms([OBSERVER, "doctor", "--sample", "100ms", "--json"]) for _ in range(rounds)]
+    return results
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -117,8 +131,11 @@ def main():
     parser.add_argument("--rounds", type=ROUNDS, default=9)
     parser.add_argument("--connections", type=bounded(int, 1, 9000), default=4000,
                         help="that are kept locked")
+    parser.add_argument("--listeners", type=bounded(int, 2, 4096), default=4000,
+                        help="listening sockets, in comparison with a half of them and none")
     arguments = parser.parse_args()
     enter_namespace()
+    listeners = listening((0, arguments.listeners // 2, arguments.listeners), arguments.rounds)
     each, visited = visits(arguments.connections)
     empty = measure(arguments.rounds)
     fill(arguments.sockets)
@@ -129,6 +146,9 @@ def main():
           f"{arguments.rounds} rounds\nCPU ms, median [quartiles]\n")
     for name in TASKS:
         print(f"{name:<28}{spread(full[name])}    empty namespace {spread(empty[name])}")
+    print()
+    for count, times in listeners.items():
+        print(f"{f'two readings, {count} listeners':<28}{spread(times)}")
     print(f"\nthe doctor saw {ports} ports used; by its own clock a look cost {own:.1f} ms "
           f"({walks} walks over descriptors)\nthe observer keeps each of {arguments.connections} "
           f"connections locked for {each:.0f} ns per look ({visited:,.0f} visits per second)")
