@@ -11,8 +11,8 @@ The observer's pass over the sockets of its namespaces, once a second, holds eac
 iterator's program looks at it. Last, with established connections, it measures that time by the kernel's run
 statistics.
 
-Before all that come two readings of `sojourn doctor`, which are compared, with few listening sockets and with many:
-the time for each must not grow with their number.
+Two readings of `sojourn doctor` are compared with each other. Their time is measured with few listening sockets and
+with many: for each socket it must not grow with their number.
 """
 import argparse
 import ctypes
