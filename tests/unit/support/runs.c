@@ -726,15 +726,3 @@ void support_refuse(const char *text, size_t length, char **ret_error)
 	assert_int_equal(err, -EINVAL);
 	assert_non_null(*ret_error);
 }
-
-void support_compare_samples(const struct run_samples *a, const struct run_samples *b)
-{
-	assert_int_equal(a == NULL, b == NULL);
-	if (!a)
-		return;
-	assert_int_equal(a->threshold, b->threshold);
-	assert_int_equal(a->lost, b->lost);
-	assert_int_equal(a->inconsistent, b->inconsistent);
-	assert_int_equal(a->count, b->count);
-	assert_memory_equal(a->samples, b->samples, a->count * sizeof(*a->samples));
-}

@@ -44,6 +44,4 @@ void support_miss_stage(struct run_service *service, unsigned int stage, const c
 /* Assert that the @length bytes of @text are refused with an error, which is to be freed. */
 void support_refuse(const char *text, size_t length, char **ret_error);
 
-void support_compare_samples(const struct run_samples *a, const struct run_samples *b);
-
 #endif

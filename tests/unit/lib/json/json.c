@@ -5,8 +5,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "run/members.h"
 #include "sojourn/run.h"
-#include "support/rows.h"
 #include "support/runs.h"
 #include "support/series.h"
 
@@ -38,197 +38,11 @@ static void skip_if_padding_is_open(void)
 #endif
 }
 
-/* Compare two structures without their pointers, whose bytes differ. */
-#define ASSERT_SAME(type, a, b, ...)                                 \
-	do {                                                         \
-		type left_, right_;                                  \
-                                                                     \
-		memcpy(&left_, (a), sizeof(left_));                  \
-		memcpy(&right_, (b), sizeof(right_));                \
-		__VA_ARGS__;                                         \
-		assert_memory_equal(&left_, &right_, sizeof(left_)); \
-	} while (0)
-
 static void assert_same_text(const char *a, const char *b)
 {
 	assert_int_equal(a == NULL, b == NULL);
 	if (a)
 		assert_string_equal(a, b);
-}
-
-static void compare_stages(const struct run_stage *a, const struct run_stage *b, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		assert_same_text(a[i].source, b[i].source);
-		assert_same_text(a[i].reason, b[i].reason);
-		assert_int_equal(a[i].measured, b[i].measured);
-		assert_memory_equal(&a[i].histogram, &b[i].histogram, sizeof(struct histogram));
-	}
-}
-
-static void compare_routes(const struct run_routes *a, const struct run_routes *b)
-{
-	assert_int_equal(a->count, b->count);
-	assert_same_text(a->protocol, b->protocol);
-	for (size_t i = 0; i < a->count; i++) {
-		assert_same_text(a->list[i].route, b->list[i].route);
-		ASSERT_SAME(struct run_route, &a->list[i], &b->list[i],
-			    left_.route = right_.route = NULL);
-	}
-}
-
-static void compare_proposed(const struct run_proposed *a, const struct run_proposed *b)
-{
-	assert_int_equal(a->count, b->count);
-	for (size_t i = 0; i < a->count; i++) {
-		assert_same_text(a->list[i].route, b->list[i].route);
-		assert_int_equal(a->list[i].paths, b->list[i].paths);
-	}
-}
-
-static void compare_services(const struct run_service *a, const struct run_service *b)
-{
-	compare_stages(a->stages, b->stages, STAGE_COUNT);
-	compare_stages(a->cpu, b->cpu, RUN_CPU_COUNT);
-	assert_int_equal(a->process_count, b->process_count);
-	if (a->process_count)
-		assert_memory_equal(a->processes, b->processes,
-				    a->process_count * sizeof(*a->processes));
-	assert_int_equal(a->listener_count, b->listener_count);
-	if (a->listener_count)
-		assert_memory_equal(a->listeners, b->listeners,
-				    a->listener_count * sizeof(*a->listeners));
-	assert_int_equal(a->upstream_count, b->upstream_count);
-	for (size_t i = 0; i < a->upstream_count; i++) {
-		assert_same_text(a->upstreams[i].host, b->upstreams[i].host);
-		assert_same_text(a->upstreams[i].reason, b->upstreams[i].reason);
-		ASSERT_SAME(struct run_upstream, &a->upstreams[i], &b->upstreams[i],
-			    left_.host = right_.host = left_.reason = right_.reason = NULL,
-			    left_.nested = right_.nested = NULL);
-		assert_same_text(a->upstreams[i].nested->reason, b->upstreams[i].nested->reason);
-		ASSERT_SAME(struct run_nested, a->upstreams[i].nested, b->upstreams[i].nested,
-			    left_.reason = right_.reason = NULL);
-	}
-	assert_int_equal(a->called_count, b->called_count);
-	if (a->called_count)
-		assert_memory_equal(a->called, b->called, a->called_count * sizeof(*a->called));
-	assert_int_equal(a->timed_call_count, b->timed_call_count);
-	if (a->timed_call_count)
-		assert_memory_equal(a->timed_calls, b->timed_calls,
-				    a->timed_call_count * sizeof(*a->timed_calls));
-	assert_same_text(a->calls, b->calls);
-	compare_routes(&a->routes, &b->routes);
-	compare_proposed(&a->proposed, &b->proposed);
-	support_compare_samples(a->samples, b->samples);
-	support_compare_series(a->series, b->series);
-	assert_same_text(a->host, b->host);
-	assert_same_text(a->http2.reason, b->http2.reason);
-	ASSERT_SAME(
-		struct run_service, a, b, left_.host = right_.host = NULL,
-		left_.http2.reason = right_.http2.reason = NULL,
-		left_.samples = right_.samples = NULL, left_.processes = right_.processes = NULL,
-		left_.routes.list = right_.routes.list = NULL,
-		left_.routes.protocol = right_.routes.protocol = NULL,
-		left_.proposed.list = right_.proposed.list = NULL,
-		left_.upstreams = right_.upstreams = NULL, left_.called = right_.called = NULL,
-		left_.timed_calls = right_.timed_calls = NULL, left_.calls = right_.calls = NULL,
-		left_.listeners = right_.listeners = NULL, left_.series = right_.series = NULL,
-		memset(left_.cpu, 0, sizeof(left_.cpu)), memset(right_.cpu, 0, sizeof(right_.cpu)),
-		memset(left_.stages, 0, sizeof(left_.stages)),
-		memset(right_.stages, 0, sizeof(right_.stages)));
-}
-
-static void compare_series(const struct run_driver *a, const struct run_driver *b)
-{
-	assert_int_equal(a->interval_count, b->interval_count);
-	if (a->interval_count)
-		assert_memory_equal(a->intervals, b->intervals,
-				    a->interval_count * sizeof(*a->intervals));
-	assert_int_equal(a->part_count, b->part_count);
-	for (size_t i = 0; i < a->part_count; i++) {
-		assert_same_text(a->parts[i].host, b->parts[i].host);
-		assert_same_text(a->parts[i].target, b->parts[i].target);
-		ASSERT_SAME(struct run_part, &a->parts[i], &b->parts[i],
-			    left_.host = right_.host = NULL, left_.target = right_.target = NULL);
-	}
-}
-
-static void compare_members(const struct run_driver *a, const struct run_driver *b)
-{
-	assert_int_equal(a->member_count, b->member_count);
-	for (size_t i = 0; i < a->member_count; i++) {
-		assert_same_text(a->members[i].host, b->members[i].host);
-		assert_same_text(a->members[i].sources[0], b->members[i].sources[0]);
-		assert_same_text(a->members[i].limited, b->members[i].limited);
-		assert_same_text(a->members[i].reason, b->members[i].reason);
-		ASSERT_SAME(struct run_fleet_member, &a->members[i], &b->members[i],
-			    left_.host = right_.host = NULL, left_.limited = right_.limited = NULL,
-			    left_.sources = right_.sources = NULL,
-			    left_.reason = right_.reason = NULL);
-	}
-}
-
-static void compare_drivers(const struct run_driver *a, const struct run_driver *b)
-{
-	assert_true(a && b);
-	assert_same_text(a->host, b->host);
-	assert_same_text(a->target, b->target);
-	assert_true(!a->sources == !b->sources);
-	for (size_t i = 0; a->sources && (i == 0 || a->sources[i - 1]); i++)
-		assert_same_text(a->sources[i], b->sources[i]);
-	assert_same_text(a->method, b->method);
-	assert_same_text(a->arrival, b->arrival);
-	assert_int_equal(a->failure_count, b->failure_count);
-	for (size_t i = 0; i < a->failure_count; i++) {
-		assert_string_equal(a->failures[i].kind, b->failures[i].kind);
-		assert_int_equal(a->failures[i].count, b->failures[i].count);
-		assert_int_equal(a->failures[i].first_ns, b->failures[i].first_ns);
-		assert_int_equal(a->failures[i].last_ns, b->failures[i].last_ns);
-		assert_same_text(a->failures[i].explanation, b->failures[i].explanation);
-	}
-	assert_int_equal(a->limited == NULL, b->limited == NULL);
-	if (a->limited) {
-		assert_same_text(a->limited->by, b->limited->by);
-		assert_same_text(a->limited->why, b->limited->why);
-	}
-	assert_int_equal(a->interrupted == NULL, b->interrupted == NULL);
-	if (a->interrupted)
-		assert_memory_equal(a->interrupted, b->interrupted, sizeof(*a->interrupted));
-	assert_same_text(a->expected, b->expected);
-	assert_same_text(a->unsampled, b->unsampled);
-	assert_same_text(a->observer_error, b->observer_error);
-	support_compare_samples(a->samples, b->samples);
-	compare_series(a, b);
-	compare_members(a, b);
-	support_compare_rows(a, b);
-	ASSERT_SAME(struct run_driver, a, b, left_.samples = right_.samples = NULL,
-		    left_.host = right_.host = NULL, left_.target = right_.target = NULL,
-		    left_.sources = right_.sources = NULL, left_.method = right_.method = NULL,
-		    left_.arrival = right_.arrival = NULL, left_.limited = right_.limited = NULL,
-		    left_.expected = right_.expected = NULL,
-		    left_.interrupted = right_.interrupted = NULL,
-		    left_.failures = right_.failures = NULL,
-		    left_.intervals = right_.intervals = NULL, left_.parts = right_.parts = NULL,
-		    left_.members = right_.members = NULL, support_forget_rows(&left_, &right_),
-		    left_.unsampled = right_.unsampled = NULL,
-		    left_.observer_error = right_.observer_error = NULL);
-}
-
-static void compare_joined(const struct run_joined *a, const struct run_joined *b)
-{
-	assert_int_equal(a == NULL, b == NULL);
-	if (!a)
-		return;
-	assert_same_text(a->reason, b->reason);
-	compare_stages(a->stages, b->stages, STAGE_COUNT);
-	assert_int_equal(a->tail_count, b->tail_count);
-	assert_memory_equal(a->tail, b->tail, a->tail_count * sizeof(*a->tail));
-	assert_int_equal(a->slowest_count, b->slowest_count);
-	assert_memory_equal(a->slowest, b->slowest, a->slowest_count * sizeof(*a->slowest));
-	ASSERT_SAME(struct run_joined, a, b, left_.reason = right_.reason = NULL,
-		    support_match_joined_steps(&left_, &right_),
-		    memset(left_.stages, 0, sizeof(left_.stages)),
-		    memset(right_.stages, 0, sizeof(right_.stages)));
 }
 
 static void compare_texts(char **a, char **b)
@@ -240,50 +54,99 @@ static void compare_texts(char **a, char **b)
 		assert_ptr_equal(*a, *b);
 }
 
-static void compare_machines(const struct run_machine *a, const struct run_machine *b)
+static void compare_stage(const struct run_stage *a, const struct run_stage *b)
 {
-	compare_texts(a->mitigations, b->mitigations);
-	assert_same_text(a->clock_source, b->clock_source);
-	assert_same_text(a->virtualisation, b->virtualisation);
+	assert_same_text(a->source, b->source);
+	assert_same_text(a->reason, b->reason);
+	assert_int_equal(a->measured, b->measured);
+	assert_memory_equal(&a->histogram, &b->histogram, sizeof(struct histogram));
 }
 
-static void compare_costs(const struct run_cost *a, const struct run_cost *b)
+static void compare_samples(const struct run_samples *a, const struct run_samples *b)
 {
-	assert_non_null(a);
-	assert_non_null(b);
-	assert_int_equal(a->program_count, b->program_count);
-	if (a->program_count)
-		assert_memory_equal(a->programs, b->programs,
-				    a->program_count * sizeof(*a->programs));
-	compare_machines(&a->machine, &b->machine);
-	ASSERT_SAME(struct run_cost, a, b, left_.programs = right_.programs = NULL,
-		    left_.machine = right_.machine = (struct run_machine){0});
+	assert_int_equal(a == NULL, b == NULL);
+	if (!a)
+		return;
+	assert_int_equal(a->threshold, b->threshold);
+	assert_int_equal(a->lost, b->lost);
+	assert_int_equal(a->inconsistent, b->inconsistent);
+	assert_int_equal(a->count, b->count);
+	assert_memory_equal(a->samples, b->samples, a->count * sizeof(*a->samples));
+}
+
+static void compare(const struct run_members *members, const void *a, const void *b, size_t count);
+
+/* Compare what a member points to, and clear the pointers: both structures' bytes are the same from then on. */
+static void compare_pointed(const struct run_member *member, char *a, char *b)
+{
+	void **left = (void **)(a + member->offset), **right = (void **)(b + member->offset);
+	struct run_stage *stages = (void *)left, *others = (void *)right;
+
+	switch (member->kind) {
+	case RUN_KIND_OBJECT:
+		for (size_t i = 0; i < member->members->count; i++)
+			compare_pointed(&member->members->list[i], (char *)left, (char *)right);
+		return;
+	case RUN_KIND_STAGES:
+		for (size_t i = 0; i < member->size; i++) {
+			compare_stage(&stages[i], &others[i]);
+			memset(&stages[i], 0, sizeof(stages[i]));
+			memset(&others[i], 0, sizeof(others[i]));
+		}
+		return;
+	case RUN_KIND_STRING:
+		assert_same_text(*left, *right);
+		break;
+	case RUN_KIND_STRINGS:
+		compare_texts(*left, *right);
+		break;
+	case RUN_KIND_SAMPLES:
+		compare_samples(*left, *right);
+		break;
+	case RUN_KIND_SERIES:
+		support_compare_series(*left, *right);
+		break;
+	case RUN_KIND_POINTER:
+		assert_int_equal(*left == NULL, *right == NULL);
+		compare(member->members, *left, *right, *left != NULL);
+		break;
+	case RUN_KIND_LIST:
+		assert_int_equal(*(size_t *)(a + member->count_offset),
+				 *(size_t *)(b + member->count_offset));
+		compare(member->members, *left, *right, *(size_t *)(a + member->count_offset));
+		break;
+	default:
+		return;
+	}
+	*left = *right = NULL;
+}
+
+/*
+ * Compare structures by what their members point to, and the rest by its bytes. So one that the table of members lacks
+ * shows, too.
+ */
+static void compare(const struct run_members *members, const void *a, const void *b, size_t count)
+{
+	autofree char *left = malloc(members->size), *right = malloc(members->size);
+
+	assert_true(left && right);
+	for (size_t i = 0; i < count; i++) {
+		memcpy(left, (const char *)a + i * members->size, members->size);
+		memcpy(right, (const char *)b + i * members->size, members->size);
+		for (size_t k = 0; k < members->count; k++)
+			compare_pointed(&members->list[k], left, right);
+		assert_memory_equal(left, right, members->size);
+	}
 }
 
 static void compare_runs(const struct run *a, const struct run *b)
 {
-	assert_same_text(a->host, b->host);
-	assert_same_text(a->kernel, b->kernel);
-	assert_same_text(a->connections_in, b->connections_in);
-	assert_same_text(a->tool, b->tool);
-	assert_same_text(a->started_at, b->started_at);
-	assert_int_equal(a->duration_ns, b->duration_ns);
-	assert_int_equal(a->services_dropped, b->services_dropped);
-	assert_int_equal(a->connections_dropped, b->connections_dropped);
-	assert_int_equal(a->listeners_idle, b->listeners_idle);
-	assert_memory_equal(&a->reclaimed, &b->reclaimed, sizeof(a->reclaimed));
-	assert_memory_equal(&a->namespaces, &b->namespaces, sizeof(a->namespaces));
-	compare_texts(a->command, b->command);
-	assert_int_equal(a->service_count, b->service_count);
-	for (size_t i = 0; i < a->service_count; i++)
-		compare_services(&a->services[i], &b->services[i]);
-	assert_int_equal(a->cost == NULL, b->cost == NULL);
-	if (a->cost)
-		compare_costs(a->cost, b->cost);
-	assert_int_equal(a->driver == NULL, b->driver == NULL);
-	if (a->driver)
-		compare_drivers(a->driver, b->driver);
-	compare_joined(a->joined, b->joined);
+	compare(&run_document_members, a, b, 1);
+}
+
+static void compare_services(const struct run_service *a, const struct run_service *b)
+{
+	compare(&run_service_members, a, b, 1);
 }
 
 static void everything_survives(void **state)

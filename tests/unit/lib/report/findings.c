@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * lib/run/run.c, lib/report/findings.c: findings survive a document and a merge, and are printed.
+ * lib/run/run.c, lib/report/findings.c: findings survive a merge, and are printed.
  */
 #include "unit.h"
 
@@ -22,56 +22,6 @@ static struct run *read_back(const struct run *run)
 	assert_non_null(text);
 	assert_int_equal(run_from_json(text, strlen(text), &again, &error), 0);
 	return again;
-}
-
-static void check_texts(char **a, char **b)
-{
-	for (; *a && *b; a++, b++)
-		assert_string_equal(*a, *b);
-	assert_ptr_equal(*a, *b);
-}
-
-static void check_finding(const struct run_finding *a, const struct run_finding *b)
-{
-	assert_string_equal(a->host, b->host);
-	assert_string_equal(a->id, b->id);
-	assert_string_equal(a->severity, b->severity);
-	assert_string_equal(a->resource, b->resource);
-	assert_string_equal(a->object, b->object);
-	assert_int_equal(a->port, b->port);
-	assert_int_equal(a->netns, b->netns);
-	assert_int_equal(a->used.value, b->used.value);
-	assert_int_equal(a->capacity.value, b->capacity.value);
-	assert_int_equal(a->ends_in_ns.value, b->ends_in_ns.value);
-	assert_true(b->used.known && b->capacity.known && b->ends_in_ns.known);
-	assert_string_equal(a->what, b->what);
-	check_texts(a->evidence, b->evidence);
-	assert_string_equal(a->outlook, b->outlook);
-	assert_string_equal(a->command, b->command);
-	assert_string_equal(a->change, b->change);
-	assert_string_equal(a->risk, b->risk);
-	assert_string_equal(a->link, b->link);
-	assert_int_equal(b->owner_count, 1);
-	assert_int_equal(a->owners[0].pid, b->owners[0].pid);
-	assert_string_equal(a->owners[0].comm, b->owners[0].comm);
-	assert_string_equal(a->owners[0].unit, b->owners[0].unit);
-	assert_int_equal(a->owners[0].sockets.value, b->owners[0].sockets.value);
-}
-
-static void findings_survive(void **state)
-{
-	autorun struct run *run = support_full_run(), *again = read_back(run);
-
-	(void)state;
-	assert_int_equal(again->finding_count, 2);
-	for (size_t i = 0; i < again->finding_count; i++)
-		check_finding(&run->findings[i], &again->findings[i]);
-	check_texts(run->not_seen, again->not_seen);
-	assert_int_equal(again->resource_count, 1);
-	assert_int_equal(again->resources[0].deepest.value, 2904);
-	assert_int_equal(again->resources[0].growth_per_hour.value, 2905);
-	assert_string_equal(again->resources[0].owners[0].did, "left 4 TIME_WAIT");
-	assert_int_equal(again->looked_at->descriptor_walks, 2910);
 }
 
 /* Only the doctor's documents have these members. */
@@ -213,7 +163,6 @@ static void healthy_is_one_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(findings_survive),
 		cmocka_unit_test(only_the_doctor_tells_of_resources),
 		cmocka_unit_test(not_looked_is_not_healthy),
 		cmocka_unit_test(merging_keeps_the_observers),
