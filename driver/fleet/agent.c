@@ -22,7 +22,6 @@
 #include "scenario/job.h"
 #include "sojourn/clock.h"
 #include "sojourn/log.h"
-#include "sojourn/refuse.h"
 #include "sojourn/units.h"
 #include "sojourn/write_all.h"
 

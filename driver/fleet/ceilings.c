@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "engine/engine.h"
-#include "load/share.h"
 #include "scenario/engine.h"
 #include "scenario/scenario.h"
 #include "sojourn/address.h"

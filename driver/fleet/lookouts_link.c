@@ -6,8 +6,6 @@
  */
 #include "lookouts_impl.h"
 
-#include <errno.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,6 @@
 #include "sojourn/clock.h"
 #include "sojourn/refuse.h"
 #include "sojourn/text.h"
-#include "sojourn/units.h"
 #include "sojourn/write_all.h"
 
 /* A scenario's own, two of each of its steps, and some of the command line. */

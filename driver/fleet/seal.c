@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sojourn/cleanup.h"
-
 #define HASH_BYTES (SEAL_LENGTH / 2)
 
 /* Keys and seals are hashes of different texts: no record begins so. */

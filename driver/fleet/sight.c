@@ -10,13 +10,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "ceilings.h"
 #include "engine/engine.h"
 #include "engine/target.h"
 #include "sojourn/address.h"
-#include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/procfs.h"
 #include "sojourn/refuse.h"

@@ -10,12 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "engine/engine.h"
-#include "sojourn/address.h"
 #include "sojourn/array.h"
-#include "sojourn/cleanup.h"
 #include "sojourn/inet_diag.h"
 
 /* All states with a destination: not TCP_LISTEN and TCP_CLOSE. */

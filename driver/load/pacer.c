@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sojourn/cleanup.h"
-
 static bool is_open_loop(const struct pacer *pacer)
 {
 	return pacer->spec.arrival != SCHEDULE_CLOSED;

@@ -12,7 +12,6 @@
 
 #include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
-#include "sojourn/clock.h"
 #include "sojourn/refuse.h"
 #include "sojourn/text.h"
 #include "sojourn/units.h"

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sojourn/cleanup.h"
 #include "sojourn/array.h"
 #include "sojourn/refuse.h"
 #include "template_field.h"

@@ -12,9 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 #include "sojourn/refuse.h"
 #include "sojourn/units.h"

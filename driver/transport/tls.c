@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sojourn/cleanup.h"
 #include "sojourn/refuse.h"
 #include "speech.h"
 

@@ -2,7 +2,6 @@
 /* Judges whether the timed exchanges of UDP represent all, for `service`; see run_sum.h. */
 #include <stdlib.h>
 
-#include "sojourn/cleanup.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/text.h"
 #include "sojourn/units.h"

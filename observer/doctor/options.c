@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The command line of `sojourn doctor`; see doctor.h. */
-#include <errno.h>
 #include <string.h>
 
 #include "doctor.h"

@@ -8,7 +8,6 @@
 #include "host/process.h"
 #include "sojourn/address.h"
 #include "sojourn/array.h"
-#include "sojourn/cleanup.h"
 #include "sojourn/units.h"
 #include "upstreams_parts.h"
 

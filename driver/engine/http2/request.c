@@ -7,7 +7,6 @@
 
 #include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
 #include "engine/http/request.h"
 #include "sojourn/cleanup.h"

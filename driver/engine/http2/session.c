@@ -6,7 +6,6 @@
 
 #include "h2.h"
 #include "sojourn/clock.h"
-#include "transport/source.h"
 #include "transport/speech.h"
 
 #define STREAM_WINDOW	  (16 << 20)
