@@ -18,7 +18,7 @@ static void warn_missing(const struct plan *plan)
 		if (row->rehearsed && row->reason[0] && question != QUESTION_ACCEPT &&
 		    !plan_chosen(plan, question))
 			log_warn("%s refused, missing: %s: %s", row->candidate->hook,
-				 plan_question_use(question), row->reason);
+				 candidate_questions[question].use, row->reason);
 	}
 }
 

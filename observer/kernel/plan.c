@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rehearses the candidate programs on the running kernel; see plan.h. Neighbour: loader.c. */
+/* Rehearses the candidate programs on the running kernel; see plan.h. Neighbours: candidates.c, loader.c. */
 #include "plan.h"
 
 #include <errno.h>
@@ -20,76 +20,6 @@
 
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 
-/* This program and ARRIVAL_HTTP are the only ones for arrivals that also see a listener's queue grow. */
-#define ARRIVAL_READY "exchange_ready"
-#define READ_PLAIN    "exchange_recv"
-#define WRITE_PLAIN   "exchange_send"
-/* Programs that also follow the streams of HTTP/2, and commands. */
-#define ARRIVAL_HTTP "exchange_ready_http"
-#define READ_HTTP    "exchange_recv_http"
-#define READ_CLOCK   "read_clock_look"
-#define WRITE_HTTP   "exchange_send_http"
-
-/* Further programs that a candidate needs. */
-#define ALONE	  {NULL}
-#define WITH(...) {__VA_ARGS__}
-
-/* Best first. */
-static const struct candidate candidates[] = {
-	{QUESTION_SOCKETS, "sockets_visit", "iter/tcp", USE_ALWAYS, ALONE},
-	{QUESTION_CONNECTIONS, "conn_state", "tp_btf/inet_sock_set_state", USE_ALWAYS, ALONE},
-	{QUESTION_RESETS, "conn_reset", "tp_btf/tcp_receive_reset", USE_ALWAYS, ALONE},
-	{QUESTION_RETRANSMITS, "conn_retransmit", "tp_btf/tcp_retransmit_skb", USE_ALWAYS, ALONE},
-	{QUESTION_ARRIVAL, ARRIVAL_HTTP, "tp_btf/sk_data_ready", USE_INSIDE, ALONE},
-	{QUESTION_ARRIVAL, ARRIVAL_READY, "tp_btf/sk_data_ready", USE_ALWAYS, ALONE},
-	{QUESTION_ARRIVAL, "exchange_segment", "tp_btf/tcp_probe", USE_ALWAYS, ALONE},
-	{QUESTION_READ, READ_HTTP, "tp_btf/sock_recv_length", USE_INSIDE, WITH(READ_CLOCK)},
-	{QUESTION_READ, READ_PLAIN, "tp_btf/sock_recv_length", USE_ALWAYS, WITH(READ_CLOCK)},
-	{QUESTION_READ, "exchange_recvmsg", "fexit/tcp_recvmsg", USE_ALWAYS, ALONE},
-	{QUESTION_READ, "exchange_recvmsg_nonblock", "fexit/tcp_recvmsg", USE_ALWAYS, ALONE},
-	{QUESTION_READ, "exchange_recvmsg_plain", "fexit/tcp_recvmsg", USE_ALWAYS, ALONE},
-	{QUESTION_WRITE, WRITE_HTTP, "tp_btf/sock_send_length", USE_INSIDE, ALONE},
-	{QUESTION_WRITE, WRITE_PLAIN, "tp_btf/sock_send_length", USE_ALWAYS, ALONE},
-	{QUESTION_WRITE, "exchange_sendpage", "fexit/tcp_sendmsg+tcp_sendpage", USE_ALWAYS,
-	 WITH("exchange_sendmsg")},
-	{QUESTION_WRITE, "exchange_sendmsg", "fexit/tcp_sendmsg", USE_ALWAYS, ALONE},
-	{QUESTION_WRITE, "exchange_sendpage_steps", "fexit/tcp_sendmsg+tcp_sendpage", USE_ALWAYS,
-	 WITH("exchange_sendmsg_steps")},
-	{QUESTION_WRITE, "exchange_sendmsg_steps", "fexit/tcp_sendmsg", USE_ALWAYS, ALONE},
-	{QUESTION_HTTP, "streams_state", "tp_btf/inet_sock_set_state", USE_HTTP, ALONE},
-	{QUESTION_STREAMS, "streams_recv", "tp_btf/sk_data_ready+sock_recv_length+sock_send_length",
-	 USE_BESIDE, WITH("streams_ready", "streams_send")},
-	{QUESTION_COMMANDS, "commands_state", "tp_btf/inet_sock_set_state", USE_COMMANDS, ALONE},
-	{QUESTION_TLS, "clear_enter", "uprobe/SSL_read+SSL_write", USE_TLS, WITH("clear_return")},
-	{QUESTION_TLS_SOCKET, "clear_received", "tp_btf/sock_recv_length+inet_sock_set_state",
-	 USE_TLS, WITH("clear_state")},
-	{QUESTION_TLS_SENT, "clear_sent", "tp_btf/sock_send_length", USE_TLS, ALONE},
-	{QUESTION_ACCEPT, "accept_arg", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, ALONE},
-	{QUESTION_ACCEPT, "accept_flags", "fexit/inet_csk_accept", USE_ACCEPT_RETURNED, ALONE},
-	{QUESTION_ACCEPT, "accept_exit", "tp_btf/sys_exit", USE_ACCEPT_SYSCALL, ALONE},
-	{QUESTION_ACCEPT_URING, "accept_uring", "tp_btf/io_uring_complete", USE_ACCEPT_SYSCALL,
-	 ALONE},
-	{QUESTION_ACCEPT_URING, "accept_uring_result", "tp_btf/io_uring_complete",
-	 USE_ACCEPT_SYSCALL, ALONE},
-	{QUESTION_ACCEPT_URING, "accept_uring_plain", "tp_btf/io_uring_complete",
-	 USE_ACCEPT_SYSCALL, ALONE},
-	{QUESTION_TRANSMIT, "transmit_stamps", "sockops", USE_TRANSMIT_STAMPS, ALONE},
-	{QUESTION_TRANSMIT, "transmit_start", "tp_btf/net_dev_start_xmit+tcp_probe", USE_TRANSMIT,
-	 WITH("transmit_segment")},
-	{QUESTION_CALLS, "calls_send",
-	 "tp_btf/inet_sock_set_state+sock_recv_length+sock_send_length", USE_CALLS,
-	 WITH("calls_state", "calls_recv")},
-	{QUESTION_CPU, "thread_switch", "tp_btf/sched_switch+sched_wakeup", USE_CPU,
-	 WITH("thread_wakeup")},
-	{QUESTION_UDP_ARRIVAL, "udp_ready", "tp_btf/sk_data_ready", USE_UDP, ALONE},
-	{QUESTION_UDP_READ, "udp_recv", "tp_btf/sock_recv_length", USE_UDP, ALONE},
-	{QUESTION_UDP_WRITE, "udp_send", "tp_btf/sock_send_length", USE_UDP, ALONE},
-	{QUESTION_UDP_DROP, "udp_drop", "tp_btf/udp_fail_queue_rcv_skb", USE_UDP, ALONE},
-	{QUESTION_UDP_OPEN, "udp_visit", "iter/udp", USE_UDP, ALONE},
-};
-
-_Static_assert(ARRAY_SIZE(candidates) == PLAN_ROWS, "one row per candidate");
-
 /*
  * The number of parameters that a program expects of functions and tracepoints that have changed.
  */
@@ -108,54 +38,6 @@ static const struct {
 	{"accept_uring_plain", "io_uring_complete", 4},
 };
 
-static const struct {
-	const char *text;
-	const char *use;
-} questions[] = {
-	[QUESTION_SOCKETS] = {"Which sockets are there now?",
-			      "existing connections, TIME_WAIT, accept-queue depth and limit"},
-	[QUESTION_CONNECTIONS] = {"When do connections begin and end?",
-				  "accepted, closes by kind, TIME_WAIT created, accept_queue"},
-	[QUESTION_RESETS] = {"Which connections did the peer reset?", "closes by kind"},
-	[QUESTION_RETRANSMITS] = {"Which segments were sent again?", "retransmits"},
-	[QUESTION_ARRIVAL] = {"When did a request become readable?",
-			      "socket_queue, accept-queue high-water mark"},
-	[QUESTION_READ] = {"When did the server read it?",
-			   "accept_queue, socket_queue, receive, service"},
-	[QUESTION_WRITE] = {"When did the server write the response?",
-			    "exchanges, socket_queue, receive, service, respond"},
-	[QUESTION_HTTP] = {"When do connections end that have open streams of HTTP/2?",
-			   "HTTP/2: streams as exchanges"},
-	[QUESTION_STREAMS] = {"What do connections with HTTP/2 carry?",
-			      "HTTP/2 without --http: streams as exchanges"},
-	[QUESTION_COMMANDS] = {"When do connections end that have open commands?",
-			       "--protocol: commands as exchanges"},
-	[QUESTION_TLS] = {"Which text do calls of TLS libraries carry?",
-			  "TLS: statuses, routes, streams of HTTP/2"},
-	[QUESTION_TLS_SOCKET] = {"Which connection is such a call for?",
-				 "TLS: statuses, routes, streams of HTTP/2"},
-	[QUESTION_TLS_SENT] = {"When did such a call write to the socket?",
-			       "TLS: service and respond of streams"},
-	[QUESTION_ACCEPT] = {"When did accept() return?",
-			     "accept_queue (without, it is inferred from the first read)"},
-	[QUESTION_ACCEPT_URING] = {"When did io_uring's accept complete?",
-				   "accept_queue of what io_uring accepts"},
-	[QUESTION_TRANSMIT] = {"When did the response leave, and when was it acknowledged?",
-			       "transmit_queue, ack"},
-	[QUESTION_CALLS] = {"When do the server's calls of others begin and end?",
-			    "--calls: the wait for upstreams"},
-	[QUESTION_CPU] = {"When do the threads that serve run?",
-			  "service: running, runnable, blocked"},
-	[QUESTION_UDP_ARRIVAL] = {"When did a datagram arrive?", "UDP: socket_queue"},
-	[QUESTION_UDP_READ] = {"When did the server read it?", "UDP: socket_queue, service"},
-	[QUESTION_UDP_WRITE] = {"When did the server reply?", "UDP: exchanges, service"},
-	[QUESTION_UDP_DROP] = {"Which datagrams found the receive buffer full?", "UDP: dropped"},
-	[QUESTION_UDP_OPEN] = {"Which datagrams wait for their reply?",
-			       "UDP: open requests, unanswered"},
-};
-
-_Static_assert(ARRAY_SIZE(questions) == QUESTION_COUNT, "one text per question");
-
 /* Every stage is recorded when the response begins, so each needs all three request programs. */
 #define NEEDS_EXCHANGE                                                               \
 	(1U << QUESTION_CONNECTIONS | 1U << QUESTION_ARRIVAL | 1U << QUESTION_READ | \
@@ -172,16 +54,6 @@ static const unsigned int stage_needs[STAGE_COUNT] = {
 	[STAGE_ACK] = NEEDS_TRANSMIT,
 };
 
-const char *plan_question_text(enum question question)
-{
-	return questions[question].text;
-}
-
-const char *plan_question_use(enum question question)
-{
-	return questions[question].use;
-}
-
 const char *plan_program(const struct plan_row *row, size_t i)
 {
 	if (!i)
@@ -197,7 +69,7 @@ static bool named(const struct candidate *candidate, const char *name)
 bool plan_knows(const char *name)
 {
 	for (size_t i = 0; i < PLAN_ROWS; i++) {
-		if (named(&candidates[i], name))
+		if (named(&plan_candidates[i], name))
 			return true;
 	}
 	return false;
@@ -206,7 +78,7 @@ bool plan_knows(const char *name)
 static bool is_name_for(const char *name, enum question question)
 {
 	for (size_t i = 0; i < PLAN_ROWS; i++) {
-		if (candidates[i].question == question && named(&candidates[i], name))
+		if (plan_candidates[i].question == question && named(&plan_candidates[i], name))
 			return true;
 	}
 	return false;
@@ -559,7 +431,7 @@ int plan_build(const struct plan_wish *wish, struct plan *ret_plan)
 		.commands = wish->commands || wish->everything,
 	};
 	for (size_t i = 0; i < PLAN_ROWS; i++)
-		ret_plan->rows[i].candidate = &candidates[i];
+		ret_plan->rows[i].candidate = &plan_candidates[i];
 	while (!r && (count = next_rows(ret_plan, wish, next))) {
 		r = rehearse(next, count, &rehearsal);
 		choose(ret_plan, wish);

@@ -11,63 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "candidates.h"
 #include "wire/config.h"
 #include "wire/stage.h"
-
-enum question {
-	QUESTION_SOCKETS,      /* which sockets are there now? */
-	QUESTION_CONNECTIONS,  /* when do connections begin and end? */
-	QUESTION_RESETS,       /* which were reset by the peer? */
-	QUESTION_RETRANSMITS,  /* which segments were sent again? */
-	QUESTION_ARRIVAL,      /* when did a request become readable? */
-	QUESTION_READ,	       /* when did the server read it? */
-	QUESTION_WRITE,	       /* when did the server write the response? */
-	QUESTION_HTTP,	       /* when do connections with streams of HTTP/2 end? */
-	QUESTION_STREAMS,      /* what do such connections carry? */
-	QUESTION_COMMANDS,     /* when do connections with open commands end? */
-	QUESTION_TLS,	       /* which text do calls of TLS libraries carry? */
-	QUESTION_TLS_SOCKET,   /* which connection is such a call for? */
-	QUESTION_TLS_SENT,     /* when did it write to the socket? */
-	QUESTION_ACCEPT,       /* when did accept() return? */
-	QUESTION_ACCEPT_URING, /* when did io_uring's complete? */
-	QUESTION_TRANSMIT,     /* when did the response leave, when was it acknowledged? */
-	QUESTION_CALLS,	       /* when do the server's calls of others begin and end? */
-	QUESTION_CPU,	       /* when do the threads that serve run? */
-	QUESTION_UDP_ARRIVAL,  /* when did a datagram arrive? */
-	QUESTION_UDP_READ,     /* when did the server read it? */
-	QUESTION_UDP_WRITE,    /* when did it reply? */
-	QUESTION_UDP_DROP,     /* which datagrams were dropped? */
-	QUESTION_UDP_OPEN,     /* which ones wait for their reply? */
-	QUESTION_COUNT
-};
-
-/* When a candidate is used at all. */
-enum candidate_use {
-	USE_ALWAYS,
-	USE_ACCEPT_RETURNED, /* with --accept-source auto or accept */
-	USE_ACCEPT_SYSCALL,  /* with --accept-source syscall */
-	USE_TRANSMIT,	     /* with --transmit */
-	USE_TRANSMIT_STAMPS, /* likewise, and with the cgroup of the services */
-	USE_CPU,	     /* with --cpu */
-	USE_CALLS,	     /* with --calls */
-	USE_INSIDE,	     /* with --http or --protocol */
-	USE_HTTP,	     /* likewise, for the streams of HTTP/2 */
-	USE_BESIDE,	     /* without, likewise: beside the plain ones (bpf/tcp/beside.h) */
-	USE_COMMANDS,	     /* with --protocol */
-	USE_TLS,	     /* with --tls */
-	USE_UDP,	     /* with a UDP service */
-};
-
-/* The most programs of one candidate. */
-#define PLAN_ROW_PROGRAMS 3
-
-struct candidate {
-	enum question question;
-	const char *program; /* name of the BPF program */
-	const char *hook;    /* what it attaches to, for people */
-	enum candidate_use use;
-	const char *also[PLAN_ROW_PROGRAMS - 1]; /* further programs that it needs; NULL: none */
-};
 
 struct plan_row {
 	const struct candidate *candidate;
@@ -77,8 +23,6 @@ struct plan_row {
 	char reason[256];  /* why not; empty if it works */
 	uint32_t verified; /* instructions that the verifier went through; 0: it did not say */
 };
-
-#define PLAN_ROWS 39
 
 struct plan {
 	struct plan_row rows[PLAN_ROWS];
@@ -185,10 +129,5 @@ size_t plan_working(const struct plan *plan);
 
 /* Return the row's program @i, from 0 on; NULL: it has no more. */
 const char *plan_program(const struct plan_row *row, size_t i);
-
-/* Return the question in words, e.g. "When did a request become readable?" */
-const char *plan_question_text(enum question question);
-/* The stages and counts that need it, e.g. "socket_queue, receive, service, respond". */
-const char *plan_question_use(enum question question);
 
 #endif

@@ -32,12 +32,12 @@ void probe_print_text(const struct plan *plan, FILE *file)
 	for (size_t i = 0; i < PLAN_ROWS; i++) {
 		const struct plan_row *row = &plan->rows[i];
 
-		fprintf(file, "%s\n", plan_question_text(row->candidate->question));
+		fprintf(file, "%s\n", candidate_questions[row->candidate->question].text);
 		fprintf(file, "  %-28s %-15s %s\n", row->candidate->hook, row->candidate->program,
 			row_state(row));
 		if (row->reason[0])
 			fprintf(file, "    why: %s\n", row->reason);
-		fprintf(file, "    for: %s\n", plan_question_use(row->candidate->question));
+		fprintf(file, "    for: %s\n", candidate_questions[row->candidate->question].use);
 	}
 	fprintf(file, "\nConnections are kept in: %s\n", loader_storage());
 	fprintf(file, "\nStages\n");
@@ -54,9 +54,10 @@ static json_t *row_json(const struct plan_row *row)
 	const struct candidate *c = row->candidate;
 
 	return json_pack("{s:s, s:s, s:s, s:b, s:b, s:s*, s:o*}", "question",
-			 plan_question_text(c->question), "hook", c->hook, "program", c->program,
-			 "works", row->rehearsed && !row->reason[0], "chosen", row->chosen,
-			 "reason", row->reason[0] ? row->reason : NULL, "verified_instructions",
+			 candidate_questions[c->question].text, "hook", c->hook, "program",
+			 c->program, "works", row->rehearsed && !row->reason[0], "chosen",
+			 row->chosen, "reason", row->reason[0] ? row->reason : NULL,
+			 "verified_instructions",
 			 row->verified ? json_integer(row->verified) : NULL);
 }
 
