@@ -4,7 +4,7 @@ import socket
 import ssl
 import threading
 
-from .net import free_port
+from .net import free_port, serve_each
 
 
 class H2Server:
@@ -25,17 +25,7 @@ class H2Server:
         self.url = f"{'h2' if identity else 'h2c'}://127.0.0.1:{self.port}/"
         self.lock = threading.Lock()
         self.counts = {"connections": 0, "requests": 0, "at once": 0}
-        self.sockets = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            self.sockets.append(connection)
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+        self.sockets = serve_each(self.listener, self._serve)
 
     def _serve(self, connection):
         from h2.exceptions import ProtocolError

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Ports and network namespaces of a test, always removed."""
+import contextlib
 import errno
 import itertools
 import os
 import random
 import socket
 import struct
+import threading
 
 from .process import Process, run, wait_until
 
@@ -25,6 +27,27 @@ def free_port():
             _given.add(port)
             return port
     raise RuntimeError("no free port between 20000 and 29999")
+
+
+def accepts(port):
+    """Return whether anybody listens there."""
+    with socket.socket() as probe:
+        return not probe.connect_ex(("127.0.0.1", port))
+
+
+def serve_each(listener, treat):
+    """Call treat(connection) in a thread of its own for each connection, until @listener is closed. Return the list that
+    gets the connections."""
+    accepted = []
+
+    def accept():
+        with contextlib.suppress(OSError):
+            while True:
+                accepted.append(listener.accept()[0])
+                threading.Thread(target=treat, args=(accepted[-1],), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    return accepted
 
 
 def unread(local, remote):
@@ -126,18 +149,6 @@ class Netns:
 
     def start(self, argv, **options):
         return Process(argv, netns=self, **options)
-
-
-class Host(Netns):
-    """A network namespace whose processes have a host name of their own."""
-
-    def __init__(self, name, address):
-        super().__init__(name)
-        self.host = name
-        self.address = address
-
-    def prefix(self):
-        return [*super().prefix(), "unshare", "--uts", "sh", "-c", f'hostname {self.host} && exec "$@"', "sh"]
 
 
 def veth(left, right, addresses=("10.200.0.1/30", "10.200.0.2/30"), name="veth0"):

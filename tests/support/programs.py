@@ -233,6 +233,21 @@ class Nginx(Process):
         self.files.cleanup()
 
 
+def out_of_descriptors():
+    """Return the command of a listener that takes all descriptors it may have, and says `full`."""
+    return ["/usr/bin/python3", "-c", """
+import resource, socket, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+listener, files = socket.create_server(("127.0.0.1", 0)), []
+try:
+    while True:
+        files.append(open("/dev/null"))
+except OSError:
+    print("full", flush=True)
+time.sleep(600)
+"""]
+
+
 def _bracketed(address):
     return f"[{address}]" if ":" in address else address
 

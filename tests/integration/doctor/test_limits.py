@@ -17,7 +17,7 @@ from support.cgroup import Cgroup, cgroup2
 from support.findings import evidence, facts
 from support.net import free_port
 from support.process import wait_until
-from support.programs import OBSERVER, Doctor, Driver, Lab, Observer
+from support.programs import OBSERVER, Doctor, Driver, Lab, Observer, out_of_descriptors
 from support.timing import in_quiet, timing
 
 SO_ATTACH_FILTER = 26
@@ -85,24 +85,10 @@ def test_a_users_own_queue_does_not_turn_the_host_red(start, user, named, status
     assert '"ok"' not in health
 
 
-# A listener without a descriptor left.
-FULL_TABLE = """
-import resource, socket, time
-resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-listener, files = socket.create_server(("127.0.0.1", 0)), []
-try:
-    while True:
-        files.append(open("/dev/null"))
-except OSError:
-    print("full", flush=True)
-time.sleep(600)
-"""
-
-
 def test_who_owns_the_namespace_says_whose_services_are_in_it(start):
     """Containers have users of their own, but an ordinary user can make a namespace, and a service in it."""
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    server = ["/usr/bin/python3", "-c", FULL_TABLE]
+    server = out_of_descriptors()
     own, container = (start(words + server) for words in ([*nobody, "unshare", "--user", "--net"],
                                                           ["unshare", "--net", *nobody]))
     for process in (own, container):

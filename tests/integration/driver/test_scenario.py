@@ -16,6 +16,7 @@ from support.net import free_port
 from support.process import Process, run
 from support.programs import DRIVER, OBSERVER, Driver, Lab, Nginx, Observer
 from support.recorder import Recorder
+from support.slapd import Slapd
 from support.terminal import Terminal
 
 SESSION = """\
@@ -238,49 +239,20 @@ steps:
     assert missing.result["requests"] == 20
 
 
-SLAPD = """\
-modulepath /usr/lib/ldap
-database monitor
-rootdn cn=admin,cn=monitor
-rootpw secret
-access to * by * read
-"""
 EXAMPLES = ROOT / "docs" / "examples"
-
-
-def completed(url, kind):
-    text = run(["ldapsearch", "-x", "-LLL", "-H", url, "-b",
-                f"cn={kind},cn=Operations,cn=Monitor", "-s", "base", "monitorOpCompleted"]).stdout
-    return int(re.search(r"monitorOpCompleted: (\d+)", text)[1])
 
 
 def test_directory(start, tmp_path):
     """The example against slapd, which counts binds and searches."""
-    port = free_port()
-    url = f"ldap://127.0.0.1:{port}"
-    (tmp_path / "slapd.conf").write_text(f"pidfile {tmp_path}/pid\n" + SLAPD)
-    start(Process(["slapd", "-d", "0", "-h", url, "-f", tmp_path / "slapd.conf"]))
-    wait_for_port(port)
-    binds, searches = completed(url, "Bind"), completed(url, "Search")
-    driver = Driver("run", EXAMPLES / "directory.yaml", f"tcp://127.0.0.1:{port}", connections=4,
-                    count=900)
+    slapd = start(Slapd(tmp_path))
+    binds, searches = slapd.completed("Bind"), slapd.completed("Search")
+    driver = Driver("run", EXAMPLES / "directory.yaml", slapd.url, connections=4, count=900)
     found = steps(driver)
     assert sum(step["requests"] for step in found.values()) == 900
     # Each query of ours is a bind and a search, too; the search in progress is not completed.
-    assert completed(url, "Bind") - binds == found["bind"]["requests"] + 2
-    assert completed(url, "Search") - searches == \
+    assert slapd.completed("Bind") - binds == found["bind"]["requests"] + 2
+    assert slapd.completed("Search") - searches == \
         found["search"]["requests"] + found["search again"]["requests"] + 2
-
-
-def wait_for_port(port):
-    deadline = time.monotonic() + 10
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=5).close()
-            return
-        except ConnectionRefusedError:
-            assert time.monotonic() < deadline, "the server does not come up"
-            time.sleep(0.02)
 
 
 @pytest.mark.parametrize("policy, after", [("restart", "create"), ("next", "delete")])

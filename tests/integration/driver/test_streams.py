@@ -15,6 +15,7 @@ from support.net import free_port
 from support.peers import ask, need
 from support.process import Process, run
 from support.programs import Driver, Lab
+from support.slapd import Slapd
 
 SET = r"*3\r\n$3\r\nSET\r\n$12\r\nkey:{{counter:8}}\r\n$36\r\n{{uuid}}\r\n"
 BIND = "300c020101600702010304008000"
@@ -95,38 +96,16 @@ def test_memcached(start):
     assert int(stats["cmd_get"]) == int(stats["get_hits"]) == 2000
 
 
-SLAPD = """\
-modulepath /usr/lib/ldap
-database monitor
-rootdn cn=admin,cn=monitor
-rootpw secret
-access to * by * read
-"""
-
-
 def test_ldap(start, folder):
     """A bind and a search, each on a connection of its own; slapd counts operations."""
-    need("slapd")
-    need("ldapsearch")
-    port = free_port()
-    url = f"ldap://127.0.0.1:{port}"
-    (folder / "slapd.conf").write_text(f"pidfile {folder}/pid\n" + SLAPD)
-    start(Process(["slapd", "-d", "0", "-h", url, "-f", folder / "slapd.conf"]))
-
-    def completed(kind):
-        text = run(["ldapsearch", "-x", "-LLL", "-H", url, "-b",
-                    f"cn={kind},cn=Operations,cn=Monitor", "-s", "base",
-                    "monitorOpCompleted"]).stdout
-        return int(re.search(r"monitorOpCompleted: (\d+)", text)[1])
-
-    wait_for_port(port)
-    binds, searches = completed("Bind"), completed("Search")
-    driver = Driver(f"tcp://127.0.0.1:{port}", "--payload-hex", BIND + SEARCH, "--framing=ldap",
+    slapd = start(Slapd(folder))
+    binds, searches = slapd.completed("Bind"), slapd.completed("Search")
+    driver = Driver(slapd.url, "--payload-hex", BIND + SEARCH, "--framing=ldap",
                     "--replies=2", "--new-connections", connections=2, count=300)
     assert driver.result["requests"] == 300
     # Each query of ours is a bind and a search, too; the search in progress is not completed.
-    assert completed("Bind") - binds == 300 + 2
-    assert completed("Search") - searches == 300 + 2
+    assert slapd.completed("Bind") - binds == 300 + 2
+    assert slapd.completed("Search") - searches == 300 + 2
 
 
 def escaped(hexadecimal):
@@ -142,29 +121,14 @@ EQUAL = escaped("302f020102632a04000a01000a0100020100020100010100a3120409") + "u
                                               (["--payload", escaped(BIND) + EQUAL + EQUAL], 3)])
 def test_message_ids_of_ldap_differ(start, folder, payload, replies):
     """slapd's own trace has each messageID once, over all connections."""
-    need("slapd")
-    port = free_port()
-    (folder / "slapd.conf").write_text(f"pidfile {folder}/pid\n" + SLAPD)
-    slapd = start(Process(["slapd", "-d", "1", "-h", f"ldap://127.0.0.1:{port}", "-f", folder / "slapd.conf"]))
-    wait_for_port(port)
+    slapd = start(Slapd(folder, trace=1))
     count = 300
-    driver = Driver(f"tcp://127.0.0.1:{port}", *payload, "--framing=ldap", f"--replies={replies}", connections=2, count=count)
+    driver = Driver(slapd.url, *payload, "--framing=ldap", f"--replies={replies}", connections=2, count=count)
     assert driver.result["requests"] == count and driver.result["connects"] == 2
     slapd.stop()
     answered = re.findall(r"send_ldap_response: msgid=(\d+) tag=\d+ err=0", slapd.stderr)
     assert len(answered) == count * replies and len(set(answered)) == len(answered)
     assert all(0 < int(number) < 1 << 31 for number in answered)
-
-
-def wait_for_port(port, seconds=10):
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=5).close()
-            return
-        except ConnectionRefusedError:
-            assert time.monotonic() < deadline, "the server does not come up"
-            time.sleep(0.02)
 
 
 @pytest.mark.parametrize("protocol, options", [

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from support.net import free_port
+from support.net import free_port, serve_each
 from support.pki import Pki
 from support.programs import Driver, Nginx
 
@@ -135,19 +135,7 @@ class Server:
             self.context.load_cert_chain(*identity)
         self.listener = socket.create_server(("127.0.0.1", free_port()), backlog=128)
         self.url = f"https://127.0.0.1:{self.listener.getsockname()[1]}/"
-        self.open = []
-        self.seen = 0
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self):
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            self.seen += 1
-            self.open.append(connection)
-            threading.Thread(target=self._treat, args=(connection,), daemon=True).start()
+        self.accepted = serve_each(self.listener, self._treat)
 
     def _treat(self, connection):
         try:
@@ -161,7 +149,7 @@ class Server:
     def close(self):
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
-        for connection in self.open:
+        for connection in self.accepted:
             connection.close()
 
 
@@ -205,7 +193,7 @@ def test_handshakes_that_fail(start, name):
     assert driver.result["errors"][kind] == 5
     assert text in only_error(driver, kind)["explanation"]
     assert driver.result["connects"] == 0
-    assert server.seen == 5, "no attempt that is not counted"
+    assert len(server.accepted) == 5, "no attempt that is not counted"
 
 
 UNTIL_CLOSE = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello"
@@ -229,7 +217,7 @@ def test_responses_that_fail(start, pki, name):
     treat, kind = RESPONSES[name]
     server = start(Server(treat, pki.server))
     driver = Driver(server.url, "--ca", pki.ca, "--timeout=1s", count=4, check=False)
-    assert server.seen == driver.result["connects"] == driver.result["tls"]["count"] == 4
+    assert len(server.accepted) == driver.result["connects"] == driver.result["tls"]["count"] == 4
     if kind:
         assert only_error(driver, kind)["count"] == 4
     else:

@@ -13,7 +13,7 @@ import pytest
 from support.conditions import needs_program
 from support.documents import service
 from support.frames import PREFACE
-from support.net import free_port
+from support.net import accepts, free_port
 from support.pki import Pki
 from support.process import Process, own_folder, run, wait_until
 from support.programs import Nginx, Observer
@@ -101,11 +101,6 @@ def nginx_asked(nginx):
         curl(*urls)
     curl("--data", "a" * 30000, *urls)
     curl("--data", "a" * 3000, "--header", "Expect: 100-continue", *urls)
-
-
-def accepts(port):
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def apache_started(start, certificate, folder):

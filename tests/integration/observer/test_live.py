@@ -12,7 +12,7 @@ import pytest
 from support.conditions import needs_program
 from support.documents import load, service
 from support.process import Process, run
-from support.programs import DRIVER, OBSERVER, Doctor, Driver, Lab, Nginx
+from support.programs import DRIVER, OBSERVER, Doctor, Driver, Lab, Nginx, out_of_descriptors
 from support.terminal import Terminal
 from ..conftest import open_descriptors, sockets
 
@@ -322,12 +322,8 @@ def test_wrong_options_are_one_line_and_exit_2(options, words):
 def test_what_the_doctor_finds_is_shown(start, terminal):
     """Findings about unobserved services are shown, too; a service's page has only its own."""
     lab = start(Lab())
-    hungry = start(["/usr/bin/python3", "-c",
-                    "import resource, os, time\n"
-                    "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
-                    "held = [os.dup(0) for _ in range(64 - len(os.listdir('/proc/self/fd')))]\n"
-                    "print('ready', flush=True); time.sleep(60)\n"])
-    hungry.wait_for("^ready$")
+    hungry = start(out_of_descriptors())
+    hungry.wait_for("^full$")
     finding, = [entry for entry in Doctor("--sample", "0").document["findings"]
                 if str(hungry.pid) in entry["object"]]
     show(terminal, "--port", lab.port)

@@ -20,11 +20,11 @@ from support.conditions import needs_program
 from support.documents import service
 from support.foreign.grpc import GrpcServer, need_grpcio, needs_grpc
 from support.frames import frame
-from support.net import free_port
+from support.net import accepts, free_port
 from support.process import Process, own_folder, run, wait_until
 from support.programs import Driver, Nginx, Observer
 from .scene import Scene
-from .test_clear import _certificate, accepts, client_context, curl  # noqa: F401
+from .test_clear import _certificate, client_context, curl  # noqa: F401
 from .test_routes import REQUEST, exchange
 
 pytest.importorskip("h2")

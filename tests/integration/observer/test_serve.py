@@ -21,7 +21,7 @@ from support.browser import Page, needs_browser, with_probe
 from support.documents import parse, service
 from support.net import free_port
 from support.process import Process, run, wait_until
-from support.programs import DRIVER, LAB, OBSERVER, Driver, Lab, Nginx
+from support.programs import DRIVER, LAB, OBSERVER, Driver, Lab, Nginx, out_of_descriptors
 
 TOKEN = "0123456789abcdefghijklmnopqr"
 
@@ -173,12 +173,8 @@ def expressions(port):
 def test_every_panel_of_the_dashboard_has_data(start, tmp_path):
     """In a real Prometheus, under load, with one exhausted resource: a process without a free descriptor."""
     lab = start(Lab())
-    hungry = start(["/usr/bin/python3", "-c",
-                    "import resource, os, time\n"
-                    "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
-                    "held = [os.dup(0) for _ in range(64 - len(os.listdir('/proc/self/fd')))]\n"
-                    "print('ready', flush=True); time.sleep(600)\n"])
-    hungry.wait_for("^ready$")
+    hungry = start(out_of_descriptors())
+    hungry.wait_for("^full$")
     serve = start(Serve(lab.port))
     prometheus = start(Prometheus(serve.url, tmp_path))
     start([DRIVER, lab.url, "--rate", "100", "-c", "2", "-d", "1h", "--quiet"])

@@ -10,6 +10,7 @@ import pytest
 
 from support.browser import Page
 from support.documents import service
+from support.net import serve_each
 from support.process import run
 from support.programs import OBSERVER, Driver, Observer
 
@@ -27,15 +28,7 @@ class Forgetful:
         self.url = f"http://127.0.0.1:{self.port}/"
         self.lock = threading.Lock()
         self.requests, self.forgotten, self.ages, self.kept = 0, 0, [], []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+        serve_each(self.listener, self._serve)
 
     def _is_forgotten(self):
         with self.lock:

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Proxies that speak HTTP/2 in front, with their own log of each request: HTTP/1.1 behind, and gRPC for test.Service."""
 import re
-import socket
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from ..conditions import PYPI, needs_program
-from ..net import free_port
+from ..net import accepts, free_port
 from ..process import Process, own_folder, wait_until
 
 ENVOY = next(iter(PYPI.glob("lib/python3*/site-packages/envoy/_bin/envoy")), None)
@@ -105,11 +104,6 @@ class Logged(NamedTuple):
     port: int  # the client's
     status: int
     ns: float | None  # from the request to the response behind, or where that is written, by its clock; None: not known
-
-
-def accepts(port):
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 class Proxy(Process):
