@@ -4,19 +4,15 @@ it names no functions, or none that show a connection, the report says why nothi
 """
 import pytest
 
-from support.boringssl import FOLDER, BoringEnd, available
+from support.boringssl import FOLDER, available
 from support.conditions import needs_program
 from support.documents import service
 from support.foreign.proxies import Envoy, needs_envoy
 from support.programs import Nginx, Observer
-from support.timing import in_quiet
 
 pytest.importorskip("h2")
 from .test_clear import OPTIONS, _certificate, agrees, curl  # noqa: E402, F401
 from .test_clear_places import PATHS, built, served  # noqa: E402
-from .test_clear_streams import TlsScene  # noqa: E402
-from .test_http2 import garbage_is_given_up, resets_are_by_who_did_it, times_are_the_servers  # noqa: E402
-from .test_windows import every_way_to_close_a_window  # noqa: E402
 
 NAMELESS = "the program has BoringSSL or a relative, and does not name its functions"
 
@@ -43,36 +39,6 @@ def test_the_server_logs_the_same(start, certificate, tmp_path, options):
     assert not {name for name, count in entry["losses"].items() if count} - {"untimed", "accept_unseen"}
     assert entry["losses"]["untimed"] <= len(words)  # a first request may come with the end of the handshake
     assert "inside TLS" not in observer.stdout
-
-
-class BoringScene(TlsScene):
-    """The server uses BoringSSL. This process has OpenSSL, too, and both are called libssl.so."""
-
-    def __init__(self, *arguments):
-        if not available():
-            pytest.skip("android-libboringssl-dev is not installed: tools/setup")
-        super().__init__(*arguments)
-
-    def serve(self, connection):
-        return BoringEnd(connection, self.identity)
-
-
-@in_quiet
-def test_times_are_those_of_the_server(start, certificate):
-    times_are_the_servers(BoringScene(start, certificate))
-
-
-@in_quiet
-def test_every_way_to_close_a_window(start, certificate):
-    every_way_to_close_a_window(BoringScene(start, certificate))
-
-
-def test_resets_are_by_who_did_it(start, certificate):
-    resets_are_by_who_did_it(BoringScene(start, certificate))
-
-
-def test_garbage_is_given_up(start, certificate):
-    garbage_is_given_up(BoringScene(start, certificate))
 
 
 @needs_envoy

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Statuses, routes and streams in TLS by GnuTLS (--tls), against a foreign server's log, and times under the test's control.
-The rules are those of OpenSSL: test_clear.py, test_clear_streams.py.
+The rules are those of OpenSSL: test_clear.py, test_clear_libraries.py.
 """
 import os
 from pathlib import Path
@@ -9,17 +9,15 @@ import pytest
 
 from support.conditions import needs_program
 from support.documents import service
-from support.gnutls import GnutlsEnd, available
-from support.net import free_port
+from support.net import accepts, free_port
 from support.process import Process, own_folder, run, wait_until
 from support.programs import Observer
 from support.timing import in_quiet
 
 pytest.importorskip("h2")
-from .test_clear import OPTIONS, _certificate, accepts, agrees, curl  # noqa: E402, F401
-from .test_clear_streams import TlsScene, each_has_its_arrival  # noqa: E402
-from .test_http2 import followed, garbage_is_given_up, resets_are_by_who_did_it, times_are_the_servers  # noqa: E402
-from .test_windows import every_way_to_close_a_window  # noqa: E402
+from .test_clear import OPTIONS, _certificate, agrees, curl  # noqa: E402, F401
+from .test_clear_streams import each_has_its_arrival  # noqa: E402
+from .test_http2 import followed  # noqa: E402
 
 LIGHTTPD = """
 server.modules = ("mod_access", "mod_accesslog", "mod_proxy", "mod_gnutls")
@@ -92,38 +90,8 @@ def test_lighttpd_logs_the_same(start, certificate):
         assert not {name for name, count in entry["losses"].items() if count} - {"untimed", "accept_unseen"}
 
 
-class GnutlsScene(TlsScene):
-    """The server uses GnuTLS."""
-
-    def __init__(self, *arguments):
-        if not available():
-            pytest.skip("libgnutls is not installed: tools/setup")
-        super().__init__(*arguments)
-
-    def serve(self, connection):
-        return GnutlsEnd(connection, self.identity)
-
-
 @in_quiet
 @needs_program("lighttpd")
 def test_records_that_are_read_at_once(start, certificate):
     server = started(start, certificate)
     each_has_its_arrival(start, server.port, server.pid)
-
-
-@in_quiet
-def test_times_are_those_of_the_server(start, certificate):
-    times_are_the_servers(GnutlsScene(start, certificate))
-
-
-@in_quiet
-def test_every_way_to_close_a_window(start, certificate):
-    every_way_to_close_a_window(GnutlsScene(start, certificate))
-
-
-def test_resets_are_by_who_did_it(start, certificate):
-    resets_are_by_who_did_it(GnutlsScene(start, certificate))
-
-
-def test_garbage_is_given_up(start, certificate):
-    garbage_is_given_up(GnutlsScene(start, certificate))

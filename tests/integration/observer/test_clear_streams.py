@@ -28,9 +28,7 @@ from h2.config import H2Configuration  # noqa: E402
 from h2.connection import H2Connection  # noqa: E402
 from h2.events import StreamEnded  # noqa: E402
 from .test_clear import OPTIONS, _certificate, agrees, client_context, curl, tls_nginx  # noqa: E402, F401
-from .test_http2 import (HEADERS, H2Scene, between, cut, followed, garbage_is_given_up,  # noqa: E402
-                         resets_are_by_who_did_it, times_are_the_servers)
-from .test_windows import every_way_to_close_a_window  # noqa: E402
+from .test_http2 import HEADERS, H2Scene, between, cut, followed  # noqa: E402
 
 
 class TlsScene(H2Scene):
@@ -167,24 +165,6 @@ def answered(client, asks, stream, count=1):
     client.sendall(asks.data_to_send())
     while count:
         count -= sum(isinstance(event, StreamEnded) for event in asks.receive_data(client.recv(65536)))
-
-
-@in_quiet
-def test_times_are_those_of_the_server(start, certificate):
-    times_are_the_servers(TlsScene(start, certificate))
-
-
-@in_quiet
-def test_every_way_to_close_a_window(start, certificate):
-    every_way_to_close_a_window(TlsScene(start, certificate))
-
-
-def test_resets_are_by_who_did_it(start, certificate):
-    resets_are_by_who_did_it(TlsScene(start, certificate))
-
-
-def test_garbage_is_given_up(start, certificate):
-    garbage_is_given_up(TlsScene(start, certificate))
 
 
 def test_text_is_seen_however_it_is_cut(start, certificate):
