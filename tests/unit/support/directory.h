@@ -16,7 +16,6 @@ static int support_home = -1;
 
 static inline int support_enter_directory(void **state)
 {
-	(void)state;
 	snprintf(support_directory, sizeof(support_directory), "/tmp/sojourn-unit-XXXXXX");
 	support_home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return support_home >= 0 && mkdtemp(support_directory) && !chdir(support_directory) ? 0
@@ -27,7 +26,6 @@ static inline int support_leave_directory(void **state)
 {
 	autoclosedir DIR *dir = opendir(support_directory);
 
-	(void)state;
 	for (struct dirent *entry = dir ? readdir(dir) : NULL; entry; entry = readdir(dir))
 		unlink(entry->d_name);
 	if (fchdir(support_home))

@@ -41,7 +41,6 @@ static void assert_events(const char *bytes, size_t length, int expected)
 
 static void streams_of_the_standard(void **state)
 {
-	(void)state;
 	EVENTS("data: This is the first message.\n\ndata: This is the second message, it\n"
 	       "data: has two lines.\n\ndata: This is the third message.\n\n",
 	       3);
@@ -59,7 +58,6 @@ static void streams_of_the_standard(void **state)
 
 static void ends_of_lines(void **state)
 {
-	(void)state;
 	EVENTS("data: a\r\rdata: b\r\n\r\ndata: c\n\n", 3);
 	EVENTS("data: a\r\n\r\n\r\n\r\n", 1);
 	EVENTS("data: a\r\n\ndata: b\n\r\n", 2);
@@ -68,7 +66,6 @@ static void ends_of_lines(void **state)
 
 static void what_is_no_event(void **state)
 {
-	(void)state;
 	EVENTS(": keep-alive\n\n:\n\n", 0);
 	EVENTS("event: ping\n\nid: 1\n\nretry: 10\n\n", 0);
 	EVENTS("dat: a\n\ndatas: a\n\n data: a\n\nDATA: a\n\n", 0);
@@ -77,7 +74,6 @@ static void what_is_no_event(void **state)
 
 static void a_byte_order_mark(void **state)
 {
-	(void)state;
 	EVENTS("\xef\xbb\xbf"
 	       "data: a\n\n",
 	       1);
@@ -107,7 +103,6 @@ static bool has_type(const char *type, size_t at)
 
 static void the_type_is_found_anywhere(void **state)
 {
-	(void)state;
 	for (size_t at = 0; at < 100; at++) {
 		assert_true(has_type("text/event-stream", at));
 		assert_true(has_type("Text/EVENT-Stream", at));

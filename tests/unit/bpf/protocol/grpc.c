@@ -111,7 +111,6 @@ static void messages_are_counted_however_they_are_cut(void **state)
 	struct sent s = {.bytes = malloc(BYTES_MOST), .seed = 7};
 	struct direction d;
 
-	(void)state;
 	assert_non_null(s.bytes);
 	for (unsigned int i = 0; i < 300; i++) {
 		unsigned int count = messages_sent(&s);
@@ -144,7 +143,6 @@ static void other_flags_are_no_messages(void **state)
 {
 	struct grpc_messages m = {0};
 
-	(void)state;
 	follow(&m, "\1\0\0\0\1x\0\0", 8);
 	assert_int_equal(m.count, 1);
 	follow(&m, "\0\0\0\2\0", 5);
@@ -164,7 +162,6 @@ static void steps_are_limited(void **state)
 	static const uint8_t zeros[500];
 	struct grpc_messages m = {0};
 
-	(void)state;
 	assert_int_equal(grpc_follow(&m, (uintptr_t)zeros, sizeof(zeros), 100), 100);
 	assert_int_equal(m.lost, 0);
 	assert_int_equal(grpc_follow(&m, (uintptr_t)zeros, sizeof(zeros), 99), 99);
@@ -175,7 +172,6 @@ static void only_the_text_of_a_message_may_pass_unseen(void **state)
 {
 	struct grpc_messages m = {0};
 
-	(void)state;
 	follow(&m, "\0\0\0\0\12ab", 7);
 	assert_int_equal(grpc_unseen(&m, 7), 0);
 	assert_int_equal(grpc_unseen(&m, 1), 1);
@@ -194,7 +190,6 @@ static void the_longest_message_is_passed(void **state)
 {
 	struct grpc_messages m = {0};
 
-	(void)state;
 	follow(&m, "\0\xff\xff\xff\xff", 5);
 	assert_int_equal(grpc_unseen(&m, 0xfffffffe), 0);
 	assert_int_equal(grpc_unseen(&m, 1), 1);
@@ -205,7 +200,6 @@ static void padding_has_to_fit(void **state)
 {
 	struct direction d;
 
-	(void)state;
 	begin(&d);
 	assert_true(feed(&d, (const uint8_t *)"\0\0\4\0\10\0\0\0\1\3", 10));
 	begin(&d);
@@ -227,7 +221,6 @@ static void kinds_are_by_messages(void **state)
 {
 	const struct grpc_messages lost = {.count = 5, .lost = 1}, cut = {.count = 1, .have = 3};
 
-	(void)state;
 	assert_int_equal(kind(1, true, 1, true), GRPC_KIND_UNARY);
 	assert_int_equal(kind(2, true, 1, true), GRPC_KIND_CLIENT_STREAMING);
 	assert_int_equal(kind(0, true, 1, true), GRPC_KIND_CLIENT_STREAMING);

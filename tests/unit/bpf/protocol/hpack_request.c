@@ -145,7 +145,6 @@ static void compare(void *context, const struct http2_side *s, uint32_t what, co
 
 static void each_route_is_that_of_the_rule(void **state)
 {
-	(void)state;
 	routes_given(given, sizeof(given) / sizeof(*given));
 	for (unsigned int seed = 1; seed <= 10; seed++) {
 		static const size_t pieces[] = {1, 7, 1000, BYTES_MOST};
@@ -201,7 +200,6 @@ static void forms_that_nghttp2_does_not_write(void **state)
 {
 	struct hpack_request none = {0};
 
-	(void)state;
 	routes_given(given, sizeof(given) / sizeof(*given));
 	assert_string_equal(SAYS(&none, "\x82\x84"), "GET /");
 	assert_string_equal(SAYS(&none, "\x83\x84"), "/*");
@@ -226,7 +224,6 @@ static void a_block_that_is_wrong_loses_the_table(void **state)
 {
 	struct hpack_request requests = {0};
 
-	(void)state;
 	routes_given(given, sizeof(given) / sizeof(*given));
 	assert_string_equal(SAYS(&requests, "\x82\x44\x02/a"), "/a");
 	assert_string_equal(SAYS(&requests, "\x83\xbe"), "/a");
@@ -240,7 +237,6 @@ static void old_entries_are_not_known(void **state)
 {
 	struct hpack_request requests = {0};
 
-	(void)state;
 	routes_given(given, sizeof(given) / sizeof(*given));
 	assert_string_equal(SAYS(&requests, "\x82\x44\x02/a"), "/a");
 	for (unsigned int i = 1; i < HPACK_ENTRIES; i++)
@@ -276,7 +272,6 @@ static void texts_of_paths_are_those_of_the_latest_block(void **state)
 	struct hpack_request requests = {0};
 	struct path_texts texts = {0};
 
-	(void)state;
 	assert_string_equal(TEXT(&requests, &texts, "\x82\x84"), "/");
 	assert_string_equal(TEXT(&requests, &texts, "\x82\x85"), "/index.html");
 	assert_string_equal(TEXT(&requests, &texts, "\x82\x44\x04/a?b"), "/a");

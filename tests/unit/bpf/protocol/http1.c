@@ -66,7 +66,6 @@ static void assert_said(const char *methods, const char *bytes, size_t length, c
 
 static void heads_end_with_an_empty_line(void **state)
 {
-	(void)state;
 	ASKS("GET / HTTP/1.1\r\n\r\n", "()");
 	ASKS("GET /a/rather/long/path/with?a=query HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n\r\n",
 	     "()");
@@ -88,7 +87,6 @@ static void heads_end_with_an_empty_line(void **state)
 
 static void bodies_have_a_length(void **state)
 {
-	(void)state;
 	ASKS("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\n\r\n", "()()");
 	ASKS("POST / HTTP/1.1\r\ncontent-LENGTH:18 \r\n\r\nGET / HTTP/1.1\r\n\r\nPUT / "
 	     "HTTP/1.1\r\nContent-Length:\t0\r\n\r\n",
@@ -99,7 +97,6 @@ static void bodies_have_a_length(void **state)
 
 static void bodies_have_chunks(void **state)
 {
-	(void)state;
 	ASKS("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\nGET / "
 	     "HTTP/1.1\r\n\r\n",
 	     "()()");
@@ -114,7 +111,6 @@ static void bodies_have_chunks(void **state)
 
 static void other_bytes_are_no_requests(void **state)
 {
-	(void)state;
 	ASKS("\x16\x03\x01", "wrong");
 	ASKS(" GET / HTTP/1.1\r\n", "wrong");
 	ASKS("GET /\r\n", "(wrong");
@@ -140,7 +136,6 @@ static void other_bytes_are_no_requests(void **state)
 
 static void responses_have_an_end(void **state)
 {
-	(void)state;
 	ANSWERS("",
 		OK("Content-Length: 2\r\n",
 		   "ok") "HTTP/1.0 404 Not Found\r\nContent-Length: 0\r\n\r\n",
@@ -161,7 +156,6 @@ static void responses_have_an_end(void **state)
 
 static void some_responses_have_no_body(void **state)
 {
-	(void)state;
 	ANSWERS("GG",
 		"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 304 Not Modified\r\nContent-Length: "
 		"9\r\n\r\n",
@@ -180,7 +174,6 @@ static void some_responses_have_no_body(void **state)
 
 static void other_protocols_follow(void **state)
 {
-	(void)state;
 	ANSWERS("",
 		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\x81\x01"
 		"a",
@@ -194,7 +187,6 @@ static void other_protocols_follow(void **state)
 
 static void other_bytes_are_no_responses(void **state)
 {
-	(void)state;
 	ANSWERS("", "GET / HTTP/1.1\r\n", "wrong");
 	ANSWERS("", "\r\n", "wrong");
 	ANSWERS("", "HTTP/2.0 200 OK\r\n", "wrong");
@@ -214,7 +206,6 @@ static void bodies_may_be_long(void **state)
 	const char head[] = OK("Content-Length: 10000000000\r\n", "");
 	const uint64_t length = 10000000000;
 
-	(void)state;
 	assert_true(http1_feed(&s, &f, (const uint8_t *)head, sizeof(head) - 1));
 	for (uint64_t taken = 0; taken < length;) {
 		uint64_t count = s.skip < length - taken ? s.skip : length - taken;
@@ -255,7 +246,6 @@ static void empty_lines_are_found_anywhere(void **state)
 	uint32_t random = 1;
 	unsigned int found = 0;
 
-	(void)state;
 	for (unsigned int run = 0; run < 20000; run++) {
 		size_t length = 1 + run % 200;
 		bool expected = true;
@@ -280,7 +270,6 @@ static void empty_lines_are_found_anywhere(void **state)
 /* Every byte but those that no text has. */
 static void other_bytes_end_no_line(void **state)
 {
-	(void)state;
 	for (unsigned int byte = 0; byte < 256; byte++) {
 		uint8_t text[26];
 
@@ -333,7 +322,6 @@ static size_t head_size(const void *bytes, size_t length)
 
 static void heads_are_found_by_words(void **state)
 {
-	(void)state;
 	WHOLE("GET / HTTP/1.1\r\n\r\n");
 	WHOLE("DELETE /a?b HTTP/1.0\r\nHost: a\r\n\r\n");
 	WHOLE("OPTIONS * HTTP/1.1\r\nA: b\r\n  Content-Length: 7\r\n\r\n");
@@ -352,7 +340,6 @@ static void heads_are_found_by_words(void **state)
 /* The parser that takes each byte has to look at them. */
 static void other_heads_are_unclear(void **state)
 {
-	(void)state;
 	UNCLEAR("");
 	UNCLEAR("G");
 	UNCLEAR("HEAD / HTTP/1.1\r\n\r\n");
@@ -384,7 +371,6 @@ static void names_of_other_bytes_are_other_names(void **state)
 	static const char head[] = POST("Content-Length: 5\r\n") "hello";
 	const size_t name = sizeof("POST / HTTP/1.1\r\n") - 1;
 
-	(void)state;
 	for (size_t at = name; at < name + sizeof("Content-Length:") - 1; at++)
 		for (unsigned int byte = 0; byte < 256; byte++) {
 			uint8_t bytes[sizeof(head) - 1];
@@ -401,7 +387,6 @@ static void heads_have_any_length(void **state)
 {
 	char letters[HTTP1_HEAD_MOST];
 
-	(void)state;
 	memset(letters, 'c', sizeof(letters));
 	for (size_t first = 0; first < 40; first++)
 		for (size_t second = 0; second < HTTP1_HEAD_MOST; second += second < 40 ? 1 : 13) {

@@ -107,7 +107,6 @@ static void frames_whole_and_in_pieces(void **state)
 	struct told told;
 	size_t cuts[2048];
 
-	(void)state;
 	walk(NULL, 0, &told);
 	assert_string_equal(told.text, wanted);
 	for (size_t piece = 1; piece < length; piece++) {
@@ -141,7 +140,6 @@ static bool takes(bool by_client, uint32_t payload, uint8_t type, uint8_t flags,
 
 static void what_is_strict_is_checked(void **state)
 {
-	(void)state;
 	assert_true(takes(true, 5, HTTP2_HEADERS, 4, 1));
 	assert_false(takes(true, 5, HTTP2_HEADERS, 4, 0));
 	assert_false(takes(true, 5, HTTP2_HEADERS, 4, 2)); /* a client's identifiers are odd */
@@ -165,7 +163,6 @@ static void the_first_frame_is_settings(void **state)
 	struct http2_side s = {.by_client = 1};
 	struct told told = {0};
 
-	(void)state;
 	length = 0;
 	frame(8, HTTP2_PING, 0, 0, NULL, 0);
 	assert_false(walker_feed(&s, bytes, length, said, &told));
@@ -181,7 +178,6 @@ static void a_header_block_is_not_interrupted(void **state)
 	struct http2_side s = {.by_client = 1};
 	struct told told = {0};
 
-	(void)state;
 	length = 0;
 	frame(0, HTTP2_SETTINGS, 0, 0, NULL, 0);
 	frame(5, HTTP2_HEADERS, 0, 1, NULL, 0);
@@ -194,7 +190,6 @@ static void garbage_is_noticed(void **state)
 {
 	unsigned int seed = 1, taken = 0;
 
-	(void)state;
 	for (unsigned int i = 0; i < 2000; i++) {
 		struct http2_side whole = {.by_client = 1, .settled = 1}, cut = whole;
 		struct told told = {0}, again = {0};
@@ -241,7 +236,6 @@ static int sought_after(bool by_client, uint32_t payload, uint8_t type, uint8_t 
 
 static void three_frames_prove_it(void **state)
 {
-	(void)state;
 	length = 0;
 	for (int frames = 1; frames <= HTTP2_PROOF; frames++) {
 		frame(5, HTTP2_HEADERS, HTTP2_END_HEADERS, 1, NULL, 0);
@@ -276,7 +270,6 @@ static void each_frame_of_the_proof_is_checked(void **state)
 		[HTTP2_PING] = 8,     [HTTP2_GOAWAY] = 9,     [HTTP2_WINDOW_UPDATE] = 4,
 		[HTTP2_PRIORITY] = 5, [HTTP2_RST_STREAM] = 4};
 
-	(void)state;
 	for (unsigned int type = 0; type < sizeof(flags); type++) {
 		uint32_t stream =
 			type == HTTP2_SETTINGS || type == HTTP2_PING || type == HTTP2_GOAWAY ? 0
@@ -313,7 +306,6 @@ static void the_proof_has_a_length(void **state)
 	struct told told = {0};
 	uint8_t header[HTTP2_HEADER];
 
-	(void)state;
 	walker_put_header(header, HTTP2_LONGEST_PROOF, HTTP2_HEADERS, HTTP2_END_HEADERS, 1);
 	assert_true(walker_feed(&s, header, sizeof(header), said, &told));
 	s = (struct http2_side){.settled = 1, .sought = HTTP2_PROOF};
@@ -331,7 +323,6 @@ static void garbage_is_no_proof(void **state)
 
 	unsigned int found = 0;
 
-	(void)state;
 	for (unsigned int i = 0; i < 200000; i++) {
 		length = 512;
 		for (size_t k = 0; k < length; k++)
@@ -348,7 +339,6 @@ static void only_data_may_pass_unseen(void **state)
 	struct http2_side s = {0};
 	struct told told = {0};
 
-	(void)state;
 	length = 0;
 	frame(0, HTTP2_SETTINGS, 0, 0, NULL, 0);
 	frame(5, HTTP2_HEADERS, HTTP2_END_HEADERS, 1, NULL, 0);

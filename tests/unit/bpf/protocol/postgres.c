@@ -94,7 +94,6 @@ static const struct command_side logged_in = {.stage = POSTGRES_TYPE};
 
 static void a_login_is_one_request(void **state)
 {
-	(void)state;
 	STARTS(LOGIN "p\0\0\0\x08"
 		     "pass" QUERY,
 	       "(login) (simple) ");
@@ -116,7 +115,6 @@ static void a_login_is_one_request(void **state)
 
 static void other_bytes_are_wrong(void **state)
 {
-	(void)state;
 	STARTS("\x16\x03\x01\x02\0", "(wrong");
 	STARTS("GET / HTTP/1.1", "(wrong");
 	STARTS("\0\0\0\x09\0\2\0\0\0", "(wrong");
@@ -128,7 +126,6 @@ static void other_bytes_are_wrong(void **state)
 
 static void queries_are_simple_or_extended(void **state)
 {
-	(void)state;
 	ASKS(QUERY QUERY "X\0\0\0\4", "(simple) (simple) goodbye ");
 	ASKS(PARSE BIND "D\0\0\0\x06S\0"
 			"E\0\0\0\x09\0\0\0\0\0" SYNC QUERY,
@@ -140,7 +137,6 @@ static void queries_are_simple_or_extended(void **state)
 
 static void replies_end_when_the_server_is_ready(void **state)
 {
-	(void)state;
 	ANSWERS("R\0\0\0\x08\0\0\0\0" READY DONE READY NOTICE DONE NOTICE READY, "() () () ");
 	ANSWERS("R\0\0\0\x08\0\0\0\0" READY "E\0\0\0\x06Z\0" READY READY, "() (!) () ");
 	/* Messages that the server may send at any time answer nothing. */
@@ -159,7 +155,6 @@ static void copies_end_once(void **state)
 {
 	struct command_side simple = logged_in, extended = logged_in;
 
-	(void)state;
 	simple.copying = POSTGRES_COPY;
 	assert_said(request, &simple, "d\0\0\0\5Sc\0\0\0\4" QUERY, 6 + 5 + 14, "(simple) ");
 	extended.copying = POSTGRES_COPY_EXTENDED;

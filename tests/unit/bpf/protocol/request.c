@@ -58,7 +58,6 @@ static void assert_pathless(const char *text)
 
 static void lines_have_a_method_and_a_path(void **state)
 {
-	(void)state;
 	assert_line("GET / HTTP/1.1\r\n", "GET", "/");
 	assert_line("GET /api/users/5?id=/x HTTP/1.1\r\n", "GET", "/api/users/5");
 	assert_line("\r\n\nGET /a%2Fb/../c HTTP/1.1\r\n", "GET", "/a%2Fb/../c");
@@ -87,7 +86,6 @@ static void other_bytes_are_no_line(void **state)
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFG /",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		struct request_line l = {};
 
@@ -102,7 +100,6 @@ static void long_ones_match_what_they_begin_with(void **state)
 	char path[512] = "/", text[1024], longest[512];
 	const char *const routes[] = {longest, "/x*", "ABCDEFGHIJKLMNO /*"};
 
-	(void)state;
 	memset(path + 1, 'x', 300);
 	snprintf(longest, sizeof(longest), "%.*s", ROUTE_PATH_LIMIT, path);
 	routes_given(routes, 3);
@@ -121,7 +118,6 @@ static void any_bytes_cut_anywhere(void **state)
 	static const char *const starts[] = {"", "GET ", "PUT /", "G http://"};
 	unsigned int over = 0;
 
-	(void)state;
 	srandom(1);
 	for (int round = 0; round < 20000; round++) {
 		struct request_line whole = {}, parts = {};

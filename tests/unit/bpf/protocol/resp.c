@@ -81,7 +81,6 @@ static void assert_said(commands_parser parse, const char *bytes, size_t length,
 
 static void commands_have_names(void **state)
 {
-	(void)state;
 	ASKS("*1\r\n$4\r\nPING\r\n", "(PING) ");
 	ASKS("*2\r\n$3\r\nget\r\n$5\r\na\r\nbc\r\n", "(GET) ");
 	ASKS("*3\r\n$3\r\nSet\r\n$0\r\n\r\n$3\r\n*1\r\r\n", "(SET) ");
@@ -95,7 +94,6 @@ static void commands_have_names(void **state)
 
 static void commands_are_pipelined(void **state)
 {
-	(void)state;
 	ASKS("*1\r\n$5\r\nMULTI\r\n*2\r\n$4\r\nINCR\r\n$1\r\nk\r\n*1\r\n$4\r\nEXEC\r\n",
 	     "(MULTI) (INCR) (EXEC) ");
 	ASKS("PING\r\nset a b\r\n*1\r\n$4\r\nQUIT\r\n", "(PING) (SET) (QUIT) ");
@@ -106,7 +104,6 @@ static void commands_are_pipelined(void **state)
 /* CLIENT REPLY is told apart: the server may answer nothing after it. */
 static void client_has_two_names(void **state)
 {
-	(void)state;
 	ASKS("*3\r\n$6\r\nclient\r\n$5\r\nreply\r\n$3\r\nOFF\r\n", "(CLIENT|REPLY) ");
 	ASKS("*2\r\n$6\r\nCLIENT\r\n$4\r\nLIST\r\n", "(CLIENT|LIST) ");
 	ASKS("*2\r\n$6\r\nCLIENT\r\n$0\r\n\r\n", "(CLIENT|) ");
@@ -114,7 +111,6 @@ static void client_has_two_names(void **state)
 
 static void other_bytes_are_no_commands(void **state)
 {
-	(void)state;
 	ASKS("GET / HTTP/1.1\r\nHost: a\r\n", "(GET) (wrong");
 	ASKS("\x16\x03\x01", "wrong");
 	ASKS("*1\r\n+PING\r\n", "(wrong");
@@ -127,7 +123,6 @@ static void other_bytes_are_no_commands(void **state)
 
 static void replies_have_an_end(void **state)
 {
-	(void)state;
 	ANSWERS("+OK\r\n:1\r\n$-1\r\n*-1\r\n$0\r\n\r\n*0\r\n", "() () () () () () ");
 	ANSWERS("$12\r\n+OK\r\n-ERR \r\n\r\n+OK\r\n", "() () ");
 	ANSWERS("*2\r\n*2\r\n:1\r\n*0\r\n$1\r\na\r\n:1\r\n", "() () ");
@@ -140,7 +135,6 @@ static void replies_have_an_end(void **state)
 
 static void errors_and_pushes_are_told_apart(void **state)
 {
-	(void)state;
 	ANSWERS("-ERR no\r\n+OK\r\n", "(error ) () ");
 	ANSWERS("!5\r\nERR a\r\n", "(error ) ");
 	/* An error within a reply, as in that to EXEC, is none of it. */

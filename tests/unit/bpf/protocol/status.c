@@ -93,7 +93,6 @@ static bool is_static(unsigned int status)
  */
 static void nghttp2_writes_each(void **state)
 {
-	(void)state;
 	for (unsigned int status = 100; status < 600; status++) {
 		nghttp2_hd_deflater *deflater;
 		uint8_t block[256];
@@ -118,7 +117,6 @@ static void nghttp2_writes_each(void **state)
 
 static void literals_of_any_form(void **state)
 {
-	(void)state;
 	assert_int_equal(PLAIN_BLOCK("\x08\x03"
 				     "418"),
 			 418); /* not indexed */
@@ -177,7 +175,6 @@ static void what_does_not_stand_there_is_not_known(void **state)
 		{BLOCK("\x3f\xff\xff\xff\xff\x01\x88")},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
 		assert_int_equal(status_in(0, 0, blocks[i].bytes, blocks[i].length),
 				 STATUS_UNKNOWN);
@@ -226,7 +223,6 @@ static void any_value_is_nghttp2s_or_not_known(void **state)
 {
 	unsigned int known = 0;
 
-	(void)state;
 	for (uint32_t value = 0; value < 1U << 16; value++)
 		known += compare_value(value << 8, 2);
 	for (uint32_t value = 0; value < 1U << 18; value++)
@@ -387,7 +383,6 @@ static void compare(void *context, const struct http2_side *s, uint32_t what, co
 /* Each status that nghttp2 writes on connections with thousands of fields is known and right. */
 static void the_dynamic_table_is_followed(void **state)
 {
-	(void)state;
 	for (unsigned int seed = 1; seed <= 20; seed++) {
 		static const size_t pieces[] = {1, 13, 1000, BYTES_MOST};
 		struct connection c = {.sender = {.seed = seed,
@@ -430,7 +425,6 @@ static void a_block_that_is_wrong_loses_the_table(void **state)
 		{BLOCK("\xff")},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++) {
 		struct connection c = {.said = {{.status = 418}, {.status = 418}}};
 		struct compared compared = {.c = &c};
@@ -474,7 +468,6 @@ static void any_status_of_grpc_is_nghttp2s(void **state)
 {
 	unsigned int known[1 + GRPC_COUNT] = {0};
 
-	(void)state;
 	for (uint32_t value = 0; value < 4U << 16; value++) {
 		uint8_t length = 1 + (value >> 16 & 1), huffman = value >> 17 ? 0x80 : 0;
 		uint8_t block[16] = "\0\x0bgrpc-status";
@@ -516,7 +509,6 @@ static void what_is_not_known_is_obscure(void **state)
 			     other[] = "\x40\x01x\x01x";
 	struct hpack_table fields = {0};
 
-	(void)state;
 	follow(&fields, name, sizeof(name) - 1);
 	for (unsigned int entry = 1; entry < HPACK_ENTRIES; entry++)
 		follow(&fields, other, sizeof(other) - 1);
@@ -543,7 +535,6 @@ static __u32 line(const char *text)
 
 static void lines_of_http1(void **state)
 {
-	(void)state;
 	assert_int_equal(line("HTTP/1.1 404 "), 404);
 	assert_int_equal(line("HTTP/1.0 200 "), 200);
 	assert_int_equal(line("HTTP/1.1 599 "), 599);

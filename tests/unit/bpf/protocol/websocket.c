@@ -74,7 +74,6 @@ static void assert_said(bool client, const char *bytes, size_t length, const cha
 
 static void messages_of_the_rfc(void **state)
 {
-	(void)state;
 	SERVER("\x81\x05Hello", "5 ");
 	CLIENT("\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58", "5 ");
 	SERVER("\x01\x03Hel\x80\x02lo", "5 ");
@@ -98,7 +97,6 @@ static void lengths_of_all_forms(void **state)
 		{"\x82\x7f\x00\x00\x00\x00\x00\x00\x00\x01", 10, 1},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(frames) / sizeof(*frames); i++) {
 		uint8_t *bytes = calloc(1, frames[i].payload + 16);
 		struct websocket_side s = {0};
@@ -117,7 +115,6 @@ static void lengths_of_all_forms(void **state)
 
 static void what_is_forbidden(void **state)
 {
-	(void)state;
 	SERVER("\x81\x85maskHello", "wrong"); /* a server masks nothing */
 	CLIENT("\x81\x05Hello", "wrong");     /* a client everything */
 	SERVER("\x91\x00", "wrong");	      /* reserved bits */
@@ -150,7 +147,6 @@ static void lengths_that_prove_nothing(void **state)
 		{"\x82\x7f\x00\x00\x00\x01\x00\x00\x00\x00", 10, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(frames) / sizeof(*frames); i++) {
 		struct websocket_side s = {.sought = 1}, certain = {0};
 		struct told told = {""};
@@ -195,7 +191,6 @@ static void one_length_fills_a_read(void **state)
 	};
 	uint32_t length = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++) {
 		assert_int_equal(filled(heads[i].head, 70000, &length), !!heads[i].length);
 		if (heads[i].length)
@@ -206,7 +201,6 @@ static void one_length_fills_a_read(void **state)
 /* Of all starts of a short read, 6 in 65,536 are a frame's. */
 static void few_bytes_fill_a_read(void **state)
 {
-	(void)state;
 	for (uint32_t length = WEBSOCKET_LOOK; length <= 131; length++) {
 		unsigned int count = 0;
 

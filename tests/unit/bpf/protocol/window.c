@@ -76,7 +76,6 @@ static void numbers_are_found_however_they_are_cut(void **state)
 	static uint8_t bytes[BYTES_MOST];
 	unsigned int seed = 3;
 
-	(void)state;
 	for (unsigned int i = 0; i < 300; i++) {
 		struct found expected = {}, found = {.side = {.by_client = 1, .settled = 1}};
 		size_t length = 0, at = 0, most = 1 + any(&seed, 60);
@@ -103,7 +102,6 @@ static void the_last_setting_counts(void **state)
 	uint8_t bytes[64];
 	size_t length = walker_put_header(bytes, 18, HTTP2_SETTINGS, 0, 0);
 
-	(void)state;
 	for (unsigned int i = 0; i < 3; i++) {
 		length += walker_put(bytes + length, i < 2 ? SETTINGS_WINDOW_SIZE : 1, 2);
 		length += walker_put(bytes + length, i + 1, 4);

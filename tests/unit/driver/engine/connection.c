@@ -167,14 +167,12 @@ static void expect_order(bool batched, const char *expected)
 /* No response is read late because of other slots' writes. */
 static void test_reads_before_it_writes(void **state)
 {
-	(void)state;
 	expect_order(true, "r0r1r2s0s1s2");
 }
 
 /* At a rate each request has its own time. */
 static void test_writes_at_once(void **state)
 {
-	(void)state;
 	expect_order(false, "r0s0r1s1r2s2");
 }
 
@@ -183,7 +181,6 @@ static void test_sees_the_end_first(void **state)
 {
 	struct scene scene;
 
-	(void)state;
 	open_scene(&scene, true);
 	answer(&scene, 0);
 	close(scene.peers[0]);
@@ -205,7 +202,6 @@ static void test_closes_with_requests_to_follow(void **state)
 {
 	struct scene scene;
 
-	(void)state;
 	open_scene(&scene, true);
 	answer(&scene, 0);
 	run_until(&scene, strlen("r0s0"));

@@ -72,7 +72,6 @@ static const struct {
 
 static void test_parts(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(urls); i++) {
 		autofree char *error = NULL;
 		struct target target;
@@ -89,7 +88,6 @@ static void test_parts(void **state)
 
 static void test_refused(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
 		autofree char *error = NULL;
 		struct target target;
@@ -105,7 +103,6 @@ static void test_https(void **state)
 	autofree char *error = NULL;
 	struct target target;
 
-	(void)state;
 	assert_int_equal(target_parse(engines, "https://name/a", &target, &error), 0);
 	assert_string_equal(target.engine->scheme, "https");
 	assert_int_equal(target.port, 443);
@@ -118,7 +115,6 @@ static void test_null_scheme(void **state)
 	autofree char *error = NULL;
 	struct target target;
 
-	(void)state;
 	assert_int_equal(target_parse(engines, "null://", &target, &error), 0);
 	assert_string_equal(target.engine->scheme, "null");
 	target_clear(&target);
@@ -129,7 +125,6 @@ static void test_resolve(void **state)
 	autofree char *error = NULL;
 	struct target target;
 
-	(void)state;
 	assert_int_equal(target_parse(engines, "http://[::1]:8080/", &target, &error), 0);
 	assert_int_equal(target_resolve(&target, &error), 0);
 	assert_int_equal(target.address.ss_family, AF_INET6);
@@ -146,7 +141,6 @@ static void test_result_is_told(void **state)
 {
 	char text[96] = "";
 
-	(void)state;
 	engine_tell_result(&(struct engine_result){.code = -ENETUNREACH}, text, sizeof(text));
 	assert_string_equal(text, "network is unreachable (ENETUNREACH)");
 	text[0] = '\0';

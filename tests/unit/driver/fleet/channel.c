@@ -30,7 +30,6 @@ static void a_document_survives_in_parts(void **state)
 	size_t at = 0, parts = 0;
 	int whole = 0;
 
-	(void)state;
 	while (!whole) {
 		autofree char *line = channel_line(channel_document_part(text, &at, true));
 		autojson json_t *message = channel_parse(line);
@@ -52,7 +51,6 @@ static void lines_are_whole_however_they_come(void **state)
 	static const char text[] = "{\"type\":\"beat\"}\n\nMotd of the day\n{\"type\":\"ready\"}\n";
 	static const char *const expected[] = {"beat", NULL, NULL, "ready"};
 
-	(void)state;
 	for (size_t step = 1; step < sizeof(text); step++) {
 		struct nats_input lines = {0};
 		size_t taken = 0;
@@ -83,7 +81,6 @@ static void a_line_without_end_is_refused(void **state)
 	struct nats_input lines = {0};
 	int err = 0;
 
-	(void)state;
 	assert_non_null(bytes);
 	memset(bytes, 'x', 1 << 20);
 	for (unsigned int i = 0; i < 8 && !err; i++)
@@ -96,7 +93,6 @@ static void what_is_no_message_is_none(void **state)
 {
 	static const char *const lines[] = {"", "[]", "{}", "{\"type\":1}", "{\"type\":\"a\"", "x"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		assert_null(channel_parse(lines[i]));
 }

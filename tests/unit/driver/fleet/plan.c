@@ -86,7 +86,6 @@ static void files_are_those_sent_along(void **state)
 		{"{}", false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		autofree char *error = NULL;
 		int err = take(cases[i].arguments, NULL, &error);
@@ -149,7 +148,6 @@ static void scenarios_name_files_that_were_sent(void **state)
 		{STEP "    rows: rows\n", "[]", false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		autofree char *error = NULL;
 		int err = take_scenario(cases[i].text, cases[i].paths, &error);
@@ -186,7 +184,6 @@ static void steps_are_divided(void **state)
 					  "--threads=2", "--ladder=1,4,9", "http://h/", "sweep", 1,
 					  "member", 1, "members", 2, "samples", 0);
 
-	(void)state;
 	assert_int_equal(plan_take(&inbox, plan, &options, &scenario, &error), 0);
 	assert_int_equal(options.load.connections, 4); /* of the largest step, for ceilings */
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -242,7 +239,6 @@ static void ceilings_hold_for_all_that_is_asked(void **state)
 		 "--max-duration 2 s"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		autofree char *error = NULL;
 		int err = take(cases[i].arguments, &ceilings, &error);
@@ -261,7 +257,6 @@ static void files_have_a_limit(void **state)
 	autojson json_t *file = NULL;
 	int err = 0;
 
-	(void)state;
 	assert_non_null(zeros);
 	memset(zeros, 'A', 1 << 22);
 	zeros[1 << 22] = '\0';

@@ -17,7 +17,6 @@ static void keys_and_seals_are_hmacs(void **state)
 	char key[SECRET_LENGTH + 1];
 	autofree char *sealed = seal_put(SECRET, RECORD);
 
-	(void)state;
 	assert_int_equal(seal_key(SECRET, key), 0);
 	assert_string_equal(key, "68d6d73080fbe4ed3f787b415bd537b0");
 	assert_string_equal(
@@ -30,7 +29,6 @@ static void a_changed_byte_opens_nothing(void **state)
 	autofree char *sealed = seal_put(SECRET, RECORD);
 	size_t length = strlen(sealed);
 
-	(void)state;
 	for (size_t i = 0; i < length; i++) {
 		sealed[i] ^= 1;
 		assert_null(seal_open(SECRET, sealed, length));
@@ -45,7 +43,6 @@ static void another_secret_opens_nothing(void **state)
 	char key[SECRET_LENGTH + 1];
 	autofree char *sealed = NULL;
 
-	(void)state;
 	assert_int_equal(seal_key(SECRET, key), 0);
 	sealed = seal_put(key, RECORD); /* as a member could */
 	assert_null(seal_open(SECRET, sealed, strlen(sealed)));

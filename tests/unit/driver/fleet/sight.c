@@ -32,7 +32,6 @@ static void addresses(void **state)
 	const struct sight_limits open = {0}, sees = {.sees = "web:80,192.0.2.0/25"};
 	const struct sight_limits allow = {.allow = "10.0.0.0/8"};
 
-	(void)state;
 	assert_true(compare("127.0.0.1", true, &open).any);
 	assert_true(compare("127.9.9.9", true, &open).any);
 	assert_false(compare("127.0.0.1", false, &open).any);
@@ -58,7 +57,6 @@ static void messages_that_are_not_valid(void **state)
 	const struct sight_limits limits = {0};
 	struct sight sight;
 
-	(void)state;
 	assert_int_equal(sight_compare(NULL, "", &limits, &sight), -EINVAL);
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
 		autojson json_t *list = json_loads(lists[i], 0, NULL);
@@ -84,7 +82,6 @@ static void services(void **state)
 	struct sight sure = compare("127.0.0.1", true, &sees);
 	autorun struct run *idle = run_new("test", NULL);
 
-	(void)state;
 	assert_int_equal(seen_at(&sight, "127.0.0.1", 80), 1);
 	assert_int_equal(seen_at(&sight, "0.0.0.0", 80), 1);
 	assert_int_equal(seen_at(&sight, "*", 80), 1);

@@ -29,7 +29,6 @@ static void test_check(void **state)
 		.ports = 28232, .sources = 1, .connections = 64, .block_s = 60};
 	struct preflight p = base;
 
-	(void)state;
 	expect(p, NULL, NULL);
 	p.connections = 41000;
 	expect(p, "needs 41,000 source ports and has 28,232", "give 2 source addresses");
@@ -60,7 +59,6 @@ static void test_policies(void **state)
 		.ports = 28232, .sources = 1, .connections = 64, .rate = 20000, .block_s = 60};
 	struct preflight p = base;
 
-	(void)state;
 	p.policy.requests = 10; /* 2,000 connections/s */
 	expect(p, "opens 2,000 connections/s", "will stall after 14.1 s");
 	p.requests = 282320;
@@ -91,7 +89,6 @@ static void test_in_use(void **state)
 		.ports = 501, .sources = 1, .connections = 16, .block_s = 60, .used = 501};
 	struct preflight p = base;
 
-	(void)state;
 	expect(p, "needs 16 source ports, and 501 of 501 are in use now", "wait 60 s (TIME_WAIT)");
 	expect(p, "give 2 source addresses", "will wait");
 	p.held = 501;

@@ -6,7 +6,6 @@
 
 static void test_exact(void **state)
 {
-	(void)state;
 	for (uint64_t total = 1; total < 100000; total = total * 3 + 1) {
 		struct budget budget = {.left = total, .sharers = 4};
 		uint64_t sum = 0, portion, last = 0;
@@ -25,7 +24,6 @@ static void test_unlimited(void **state)
 {
 	struct budget budget = {.left = BUDGET_UNLIMITED, .sharers = 1};
 
-	(void)state;
 	assert_int_equal(budget_take(&budget), BUDGET_UNLIMITED);
 	assert_int_equal(budget_take(&budget), BUDGET_UNLIMITED);
 }

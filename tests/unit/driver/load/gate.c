@@ -22,7 +22,6 @@ static void test_no_limit(void **state)
 {
 	struct gate gate = {0};
 
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(gate_pass(&gate, START), 0);
 }
@@ -31,7 +30,6 @@ static void test_rate(void **state)
 {
 	struct gate gate = {.rate = 50};
 
-	(void)state;
 	assert_int_equal(gate_pass(&gate, START), 0);
 	assert_int_equal(gate_pass(&gate, START), START + 20 * NSEC_PER_MSEC);
 	assert_int_equal(gate_pass(&gate, START + 20 * NSEC_PER_MSEC - 1),
@@ -43,7 +41,6 @@ static void test_late_timers_do_not_lower_it(void **state)
 {
 	struct gate gate = {.rate = 5000};
 
-	(void)state;
 	assert_in_range(count(&gate, START, NSEC_PER_SEC, 3 * NSEC_PER_MSEC), 4980, 5001);
 }
 
@@ -51,7 +48,6 @@ static void test_pauses_are_not_saved_up(void **state)
 {
 	struct gate gate = {.rate = 1000};
 
-	(void)state;
 	assert_int_equal(gate_pass(&gate, START), 0);
 	assert_in_range(count(&gate, 2 * START, 100 * NSEC_PER_MSEC, NSEC_PER_MSEC), 100, 101);
 }

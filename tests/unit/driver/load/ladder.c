@@ -26,7 +26,6 @@ static void test_ladders(void **state)
 		{"rate:1..1G", true, 31, {1, 2, 4, 8, 16, 32, 64, 128}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(ladders); i++) {
 		autofree char *error = NULL;
 		struct ladder ladder;
@@ -47,7 +46,6 @@ static void test_refusals(void **state)
 		"a..b", "1,,3",	  "rate:", "1..8 x 2", "1..80+1", "rate:1..2G", "rates:1..8",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		autofree char *error = NULL;
 		struct ladder ladder;

@@ -11,7 +11,6 @@ static void test_slots_in_turn(void **state)
 	struct pacer pacer;
 	struct pacer_due due, next;
 
-	(void)state;
 	assert_int_equal(pacer_open(&pacer, &per_microsecond, 0, 1, 3), 0);
 	pacer_begin(&pacer, 0);
 	for (uint32_t i = 0; i < 6; i++) {
@@ -35,7 +34,6 @@ static void test_stall(void **state)
 	struct pacer pacer;
 	struct pacer_due due, next;
 
-	(void)state;
 	assert_int_equal(pacer_open(&pacer, &per_microsecond, 0, 1, 1), 0);
 	pacer_begin(&pacer, 0);
 	assert_true(pacer_take(&pacer, 0, &due));
@@ -62,7 +60,6 @@ static void test_late_though_free(void **state)
 	struct pacer pacer;
 	struct pacer_due due;
 
-	(void)state;
 	assert_int_equal(pacer_open(&pacer, &per_microsecond, 0, 1, 3), 0);
 	pacer_begin(&pacer, 0);
 	assert_true(pacer_take(&pacer, 0, &due));
@@ -93,7 +90,6 @@ static void test_absence(void **state)
 	struct pacer pacer;
 	struct pacer_due due;
 
-	(void)state;
 	assert_int_equal(pacer_open(&pacer, &per_microsecond, 0, 1, 1), 0);
 	pacer_begin(&pacer, 0);
 	assert_true(pacer_take(&pacer, 0, &due));
@@ -119,7 +115,6 @@ static void test_think(void **state)
 	struct pacer pacer;
 	struct pacer_due due, next;
 
-	(void)state;
 	assert_int_equal(pacer_open(&pacer, &spec, 0, 1, 5), 0);
 	pacer_begin(&pacer, 7);
 	for (uint32_t i = 0; i < 5; i++) {

@@ -22,7 +22,6 @@ static void test_constant(void **state)
 {
 	struct schedule schedule;
 
-	(void)state;
 	schedule_begin(&schedule, &constant, 0, 1, BEGIN);
 	assert_int_equal(schedule.next_ns, BEGIN);
 	for (uint64_t i = 0; i < COUNT; i++) {
@@ -37,7 +36,6 @@ static void test_constant_shared(void **state)
 {
 	struct schedule parts[3];
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++)
 		schedule_begin(&parts[i], &constant, i, 3, BEGIN);
 	for (uint64_t i = 0; i < 3000; i++) {
@@ -70,7 +68,6 @@ static void test_poisson(void **state)
 	struct schedule schedule;
 	uint64_t last = BEGIN;
 
-	(void)state;
 	schedule_begin(&schedule, &poisson, 0, 1, BEGIN);
 	for (unsigned int i = 0; i < COUNT; i++) {
 		assert_true(schedule.next_ns >= last);
@@ -87,7 +84,6 @@ static void test_poisson_shared(void **state)
 	struct schedule parts[4];
 	uint64_t last = BEGIN;
 
-	(void)state;
 	for (uint32_t i = 0; i < 4; i++)
 		schedule_begin(&parts[i], &poisson, i, 4, BEGIN);
 	for (unsigned int i = 0; i < COUNT; i++) {
@@ -107,7 +103,6 @@ static void test_skip(void **state)
 {
 	struct schedule schedule;
 
-	(void)state;
 	schedule_begin(&schedule, &constant, 0, 1, BEGIN);
 	assert_int_equal(schedule_skip(&schedule, BEGIN), 0);
 	assert_int_equal(schedule_skip(&schedule, BEGIN + NSEC_PER_SEC), 7000);
@@ -167,7 +162,6 @@ static void test_deal(void **state)
 	struct schedule_spec shaped = constant;
 	autofree char *error = NULL;
 
-	(void)state;
 	assert_int_equal(shape_parse(&shape_rate, "1k..9k", &shaped.shape, &error), 0);
 	assert_int_equal(shape_settle(&shaped.shape, NSEC_PER_SEC, &error), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
@@ -185,7 +179,6 @@ static void test_deal_poisson(void **state)
 	struct schedule parts[2];
 	uint64_t last = BEGIN + NSEC_PER_SEC / 50;
 
-	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
 		struct schedule_spec spec = poisson;
 
@@ -215,7 +208,6 @@ static void test_late_deal(void **state)
 	struct schedule_spec spec = constant;
 	struct schedule schedule;
 
-	(void)state;
 	spec.deals = &deals;
 	spec.threads = 1;
 	schedule_begin(&schedule, &spec, 0, 3, BEGIN);
@@ -232,7 +224,6 @@ static void test_closed(void **state)
 	struct schedule schedule;
 	uint64_t random = 1;
 
-	(void)state;
 	schedule_begin(&schedule, &spec, 0, 1, BEGIN);
 	assert_true(schedule.next_ns == SCHEDULE_NEVER);
 	assert_int_equal(schedule_skip(&schedule, SCHEDULE_NEVER), 0);

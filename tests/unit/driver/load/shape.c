@@ -33,7 +33,6 @@ static void test_ramp(void **state)
 {
 	struct shape shape = shape_of("0..1000", 10);
 
-	(void)state;
 	/* 50 t² are due until t. */
 	assert_seconds(shape_due_ns(&shape, 0), 0);
 	assert_seconds(shape_due_ns(&shape, 50), 1);
@@ -48,7 +47,6 @@ static void test_falling(void **state)
 {
 	struct shape shape = shape_of("1000..0", 10);
 
-	(void)state;
 	assert_seconds(shape_due_ns(&shape, 3750), 5);
 	assert_true(shape_due_ns(&shape, 4999.9) < 10e9);
 	assert_true(isinf(shape_due_ns(&shape, 5000)));
@@ -58,7 +56,6 @@ static void test_steps(void **state)
 {
 	struct shape shape = shape_of("100,200,400", 30);
 
-	(void)state;
 	assert_seconds(shape_due_ns(&shape, 999), 9.99);
 	assert_seconds(shape_due_ns(&shape, 1000), 10);
 	assert_seconds(shape_due_ns(&shape, 1200), 11);
@@ -71,7 +68,6 @@ static void test_segments(void **state)
 {
 	struct shape shape = shape_of("0..500:10s,0:5s,500:1s,500..0", 20);
 
-	(void)state;
 	assert_seconds(shape_due_ns(&shape, 2499.999999), 10);
 	assert_seconds(shape_due_ns(&shape, 2500), 15);
 	assert_seconds(shape_due_ns(&shape, 3000), 16);
@@ -85,7 +81,6 @@ static void test_inverse(void **state)
 	static const char *const shapes[] = {"10..1000", "1000..10", "5,7..300,1", "999..1000",
 					     "1:1s,0:2s,100..1:3s,50"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
 		struct shape shape = shape_of(shapes[i], 12);
 		double last = -1;
@@ -107,7 +102,6 @@ static void test_schedule(void **state)
 	struct schedule parts[3];
 	double count = 0;
 
-	(void)state;
 	spec.shape = shape_of("0..1000", 10);
 	for (uint32_t i = 0; i < 3; i++)
 		schedule_begin(&parts[i], &spec, i, 3, 1000);
@@ -129,7 +123,6 @@ static void test_ends(void **state)
 	struct schedule_spec spec = {.arrival = SCHEDULE_CONSTANT, .rate = 500};
 	struct schedule schedule;
 
-	(void)state;
 	spec.shape = shape_of("1000..0", 10);
 	schedule_begin(&schedule, &spec, 0, 1, 0);
 	assert_int_equal(schedule_skip(&schedule, 100 * NSEC_PER_SEC), 5000);
@@ -142,7 +135,6 @@ static void test_refusals(void **state)
 					    "1,,2",   "5:",   "5:0s", "5:10x", "1:1s,2,3",
 					    "1,2:1s", "0..0", "2G",   "-5",    "1...5"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		autofree char *error = NULL;
 		struct shape shape;
@@ -157,7 +149,6 @@ static void test_lengths(void **state)
 	autofree char *none = NULL, *longer = NULL;
 	struct shape shape;
 
-	(void)state;
 	assert_int_equal(shape_parse(&shape_rate, "1..5", &shape, &none), 0);
 	assert_int_equal(shape_settle(&shape, 0, &none), -EINVAL);
 	assert_non_null(strstr(none, "Give --duration"));
@@ -193,7 +184,6 @@ static void test_each_number_is_there_for_equally_long(void **state)
 		uint32_t first, last;
 	} cases[] = {{"1..64", 1, 64}, {"64..1", 64, 1}, {"0..9", 0, 9}, {"5..5", 5, 5}};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct shape shape = connections_of(cases[i].text, 64);
 		uint32_t levels = (uint32_t)abs((int)cases[i].last - (int)cases[i].first) + 1;
@@ -215,7 +205,6 @@ static void test_segments_of_connections(void **state)
 {
 	struct shape shape = connections_of("2:1s,8:2s,8..1:8s", 0);
 
-	(void)state;
 	assert_int_equal(at(&shape, 0), 2);
 	assert_int_equal(at(&shape, 0.999), 2);
 	assert_int_equal(at(&shape, 1), 8);
@@ -228,7 +217,6 @@ static void test_segments_of_connections(void **state)
 
 static void test_shares_are_all(void **state)
 {
-	(void)state;
 	for (uint32_t connections = 0; connections < 40; connections++)
 		for (uint32_t sharers = 1; sharers < 9; sharers++) {
 			uint32_t sum = 0;

@@ -82,7 +82,6 @@ static void fake_start(void *state, uint32_t slot)
 
 static void fake_expire(void *state, uint64_t now_ns)
 {
-	(void)state;
 	(void)now_ns;
 }
 
@@ -192,13 +191,11 @@ static void check_phase(void (*pass)(struct worker *worker))
 
 static void test_slept_through(void **state)
 {
-	(void)state;
 	check_phase(sleep_through_phase);
 }
 
 static void test_waited_through(void **state)
 {
-	(void)state;
 	check_phase(wait_through_phase);
 }
 

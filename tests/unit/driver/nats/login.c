@@ -42,7 +42,6 @@ static void each_kind_shows_what_it_is(void **state)
 	autojson json_t *seed = connect_of(SEED "\n", "nonce");
 	autojson json_t *creds = connect_of(CREDS, "nonce");
 
-	(void)state;
 	assert_string_equal(value(password, "user"), "me");
 	assert_string_equal(value(password, "pass"), "pass:word");
 	assert_string_equal(value(token, "auth_token"), "s3cr3t \\\"");
@@ -67,7 +66,6 @@ static void what_is_no_login_is_refused(void **state)
 		("-----BEGIN USER NKEY SEED-----\n" SEED "\n------END USER NKEY SEED------\n"),
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		struct nats_login login = {0};
 		autofree char *error = NULL;
@@ -84,7 +82,6 @@ static void a_key_needs_something_to_sign(void **state)
 	struct nats_login login = {0};
 	autofree char *error = NULL, *text = NULL;
 
-	(void)state;
 	assert_int_equal(nats_login_parse(SEED, strlen(SEED), &login, &error), 0);
 	assert_int_equal(nats_login_connect(&login, NULL, false, &text, &error), -EINVAL);
 	assert_non_null(error);

@@ -26,7 +26,6 @@ static void operations_are_whole_however_they_come(void **state)
 		{NATS_PONG, "", ""},
 	};
 
-	(void)state;
 	for (size_t step = 1; step < sizeof(bytes); step++) {
 		struct nats_input input = {0};
 		struct nats_operation operation;
@@ -72,7 +71,6 @@ static void what_no_server_sends_is_refused(void **state)
 		"MSG a 1 1\r\nabc",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		struct nats_input input = {0};
 		struct nats_operation operation;
@@ -90,7 +88,6 @@ static void a_line_without_end_is_refused(void **state)
 	char bytes[4096];
 	int taken = 0;
 
-	(void)state;
 	memset(bytes, 'x', sizeof(bytes));
 	for (unsigned int i = 0; i < 100 && !taken; i++) {
 		assert_int_equal(nats_input_add(&input, bytes, sizeof(bytes)), 0);
@@ -102,7 +99,6 @@ static void a_line_without_end_is_refused(void **state)
 
 static void subjects_have_no_blanks(void **state)
 {
-	(void)state;
 	assert_true(nats_is_subject("sojourn.to.*"));
 	assert_false(nats_is_subject(""));
 	assert_false(nats_is_subject("a b"));

@@ -41,7 +41,6 @@ static void test_defaults(void **state)
 	autofree char *error = NULL;
 	struct options options;
 
-	(void)state;
 	assert_int_equal(PARSE(&options, &error, URL), 0);
 	assert_string_equal(options.url, URL);
 	assert_int_equal(options.load.connections, 16);
@@ -60,7 +59,6 @@ static void test_everything(void **state)
 	autofree char *error = NULL;
 	struct options options;
 
-	(void)state;
 	assert_int_equal(PARSE(&options, &error, "-c64", "-t", "4", URL, "-n", "200k",
 			       "--warmup=500ms", "-HA: 1", "-H", "B: 2", "--body=hello", "--json=-",
 			       "--new-connections"),
@@ -89,7 +87,6 @@ static void test_body_file(void **state)
 	char word[64];
 	struct options options;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "a\0b", 3), 3);
 	snprintf(word, sizeof(word), "--body=@%s", path);
@@ -111,7 +108,6 @@ static void test_shaped_rates(void **state)
 		{"0..10:4s,10:6s", 8, 10, 2}, {"7:3s", 7, 3, 1},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		autofree char *error = NULL;
 		struct options options;
@@ -132,7 +128,6 @@ static void test_help_and_version_win(void **state)
 	autofree char *error = NULL;
 	struct options options;
 
-	(void)state;
 	assert_int_equal(PARSE(&options, &error, "--help"), 0);
 	assert_int_equal(options.action, OPTIONS_HELP);
 	assert_int_equal(PARSE(&options, &error, "--version", "--nonsense"), 0);
@@ -233,7 +228,6 @@ static const struct refusal refusals[] = {
 
 static void test_refusals(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
 		autofree char *error = NULL;
 		struct options options;
@@ -256,7 +250,6 @@ static void test_given_twice(void **state)
 	autofree char *error = NULL;
 	struct options options;
 
-	(void)state;
 	assert_int_equal(PARSE(&options, &error, "--expect-status=200", "--expect-status=404,410",
 			       "--json=/dev/null", "--csv=/dev/null", "--hlog=/tmp/new.y",
 			       "--wait-for=./a://b", "--rate=1..5:2s", "-d3s", URL),
@@ -280,7 +273,6 @@ static void test_url_without_scheme(void **state)
 	static const char *const kept[] = {URL, "unix:/a:1", "tcp:127.0.0.1:1", "example.com/a"};
 	char expected[64];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
 		autofree char *error = NULL;
 		struct options options;
@@ -306,7 +298,6 @@ static void test_aliases(void **state)
 	autofree char *error = NULL;
 	struct options options;
 
-	(void)state;
 	assert_int_equal(PARSE(&options, &error, "-XPUT", "-z5s", "-q100", "-k", "https://a"), 0);
 	assert_string_equal(options.request.method, "PUT");
 	assert_int_equal(options.load.duration_ns, 5 * NSEC_PER_SEC);
@@ -322,7 +313,6 @@ static void test_help_command(void **state)
 	char *argv[] = {(char *)"sojourn-drive", (char *)"help", NULL};
 	struct options options;
 
-	(void)state;
 	for (int i = 0; i < (int)ARRAY_SIZE(commands); i++) {
 		argv[2] = (char *)words[i];
 		assert_int_equal(options_begin(2 + (i > 0), argv, &options), 1 + (i > 0));
@@ -349,7 +339,6 @@ static void check_help(enum options_command command, const char *usage)
 
 static void test_help_fits(void **state)
 {
-	(void)state;
 	check_help(COMMAND_DRIVE, "Usage: sojourn-drive [");
 	check_help(COMMAND_SWEEP, "Usage: sojourn-drive sweep [");
 	check_help(COMMAND_RUN, "Usage: sojourn-drive run FILE.yaml [");

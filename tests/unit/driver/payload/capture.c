@@ -53,7 +53,6 @@ static void test_json(void **state)
 				   " \"m~n\": 8, \" \": 7, \"t\": true, \"r\": 0.5, \"n\": null,"
 				   " \"big\": 9007199254740993}";
 
-	(void)state;
 	expect("json", "/foo/0", body, "bar");
 	expect("json", "/foo/1", body, "baz");
 	expect("json", "/", body, "0");
@@ -76,7 +75,6 @@ static void test_json(void **state)
 
 static void test_regex(void **state)
 {
-	(void)state;
 	expect("regex", "id=\"([0-9]+)\"", "<a id=\"17\" id=\"18\">", "17");
 	expect("regex", "[0-9]+", "<a id=\"17\">", "17");
 	expect("regex", "(x)?17", "<17>", NULL); /* the group matched nothing */
@@ -86,7 +84,6 @@ static void test_regex(void **state)
 
 static void test_bytes(void **state)
 {
-	(void)state;
 	expect("bytes", "0+1", "abc", "a");
 	expect("bytes", "1+2", "abc", "bc");
 	expect("bytes", "1+3", "abc", NULL);
@@ -98,7 +95,6 @@ static void test_headers(void **state)
 	struct capture_list list = {0};
 	autofree char *error = NULL;
 
-	(void)state;
 	assert_int_equal(capture_add(&list, "header", "ETag", 0, &error), 0);
 	capture_begin(&store);
 	capture_header(&list, &store, "etags", 5, "no", 2);
@@ -124,7 +120,6 @@ static void test_endless_body(void **state)
 	struct capture_list list = {0};
 	autofree char *error = NULL, *piece = calloc(1, 65536);
 
-	(void)state;
 	assert_int_equal(capture_add(&list, "bytes", "0+1", 0, &error), 0);
 	capture_begin(&store);
 	for (unsigned int i = 0; i < 64; i++)
@@ -158,7 +153,6 @@ static void tell(const char *kind, const char *text, const char *body, const cha
 
 static void test_told(void **state)
 {
-	(void)state;
 	tell("json", "/b/0", "{\"a\": 1, \"b\": [1, 2, x]}",
 	     "capture a: not JSON, as its first 22 bytes show");
 	tell("json", "/b/0", "", "capture a: no body");
@@ -183,7 +177,6 @@ static void refuse(const char *kind, const char *text, const char *expected)
 
 static void test_refusals(void **state)
 {
-	(void)state;
 	refuse("xml", "/", "'xml' is not known; allowed: header, json, regex or bytes");
 	refuse("json", "id", "'id' is not a JSON pointer");
 	refuse("json", "/a~2", "followed by 0 or 1");

@@ -12,7 +12,6 @@ static void test_codes(void **state)
 {
 	char text[96] = "";
 
-	(void)state;
 	detail_add_code(text, sizeof(text), -EMFILE);
 	assert_string_equal(text, "too many open files (EMFILE)");
 	text[0] = '\0';
@@ -24,7 +23,6 @@ static void test_bytes(void **state)
 {
 	char text[96] = "";
 
-	(void)state;
 	detail_add_bytes(text, sizeof(text), "a\r\n\0\xff'", 6);
 	assert_string_equal(text, "'a\\r\\n\\x00\\xff''");
 	text[0] = '\0';
@@ -38,7 +36,6 @@ static void test_bytes(void **state)
 /* No character is cut in half, at any size, and nothing follows. */
 static void test_cut(void **state)
 {
-	(void)state;
 	for (size_t size = 1; size < 12; size++) {
 		char text[16];
 
@@ -56,7 +53,6 @@ static void test_received(void **state)
 {
 	char text[96] = "";
 
-	(void)state;
 	detail_add_received(text, sizeof(text), 0);
 	detail_add(text, sizeof(text), "|");
 	detail_add_received(text, sizeof(text), 1);
@@ -83,7 +79,6 @@ static void test_kinds(void **state)
 		{-ECONNABORTED, RUN_ERROR_CONNECT_OTHER, RUN_ERROR_TRANSFER_OTHER},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct link link = {0};
 

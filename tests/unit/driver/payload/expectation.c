@@ -15,7 +15,6 @@ static void test_status(void **state)
 	struct expectation expectation = {0};
 	autofree char *error = NULL;
 
-	(void)state;
 	assert_int_equal(expectation_judge(&expectation, &search, 200), VERDICT_GOOD);
 	assert_int_equal(expectation_judge(&expectation, &search, 399), VERDICT_GOOD);
 	assert_int_equal(expectation_judge(&expectation, &search, 400), VERDICT_BAD_STATUS);
@@ -40,7 +39,6 @@ static void test_refusals(void **state)
 {
 	static const char *const wrong[] = {"", "200,", "2xx", "99", "600", "200;204"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		struct expectation expectation = {0};
 		autofree char *error = NULL;
@@ -73,7 +71,6 @@ static void compare(const char *text, const char *body)
 
 static void test_body(void **state)
 {
-	(void)state;
 	compare("ok", "ok");
 	compare("ok", "book");
 	compare("ok", "oook");
@@ -90,7 +87,6 @@ static void test_random_bodies(void **state)
 	unsigned int seed = 1;
 	char text[8], body[40];
 
-	(void)state;
 	for (int round = 0; round < 3000; round++) {
 		size_t length = 1 + (size_t)rand_r(&seed) % 6;
 

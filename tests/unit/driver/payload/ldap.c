@@ -21,7 +21,6 @@ static void test_messages(void **state)
 {
 	struct ldap_messages messages;
 
-	(void)state;
 	assert_int_equal(SPLIT(BIND "\x30\x81\x06\x02\x02\x01\x00\x42\x00", &messages), 0);
 	assert_int_equal(messages.count, 2);
 	assert_int_equal(messages.list[0].head_length, 4);
@@ -48,7 +47,6 @@ static void test_lengths(void **state)
 	static char text[70000];
 	struct ldap_messages messages;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		size_t length = cases[i].length;
 
@@ -67,7 +65,6 @@ static void test_fields(void **state)
 {
 	struct ldap_messages messages;
 
-	(void)state;
 	assert_int_equal(SPLIT("\x30\x0a\x02\x01\x01\x60{{counter-be:4}}ab" BIND, &messages), 0);
 	assert_int_equal(messages.count, 2);
 	assert_int_equal(messages.list[0].rest_length, 1 + 16 + 2);
@@ -92,7 +89,6 @@ static void test_others(void **state)
 					    "\x30\x06\x02\x01\x01{{nothing}}"};
 	struct ldap_messages messages;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		assert_int_equal(split(texts[i], strlen(texts[i]), &messages), -ENODATA);
 }

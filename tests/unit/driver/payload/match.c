@@ -21,7 +21,6 @@ static void test_words(void **state)
 {
 	struct match match = parsed("id:4,le,offset=3,reply-offset=1");
 
-	(void)state;
 	assert_int_equal(match.kind, MATCH_ID);
 	assert_int_equal(match.width, 4);
 	assert_true(match.little_endian);
@@ -54,7 +53,6 @@ static void test_refusals(void **state)
 					    "id:0,be",
 					    "id:2,offset=65536"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		autofree char *error = NULL;
 		struct match match;
@@ -69,7 +67,6 @@ static void test_bytes(void **state)
 	struct match big = parsed("id:2,offset=1"), little = parsed("id:2,le,offset=1");
 	char request[] = "abcd";
 
-	(void)state;
 	match_write(&big, 0x10203, request);
 	assert_memory_equal(request,
 			    "a\x02\x03"
@@ -88,7 +85,6 @@ static void test_what_is_written_is_read(void **state)
 	char bytes[16] = {0};
 	uint64_t key;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct match match = parsed(texts[i]);
 		uint64_t ids = match_ids(&match);
@@ -106,7 +102,6 @@ static void test_reply_offset(void **state)
 	struct match match = parsed("id:1,offset=0,reply-offset=2");
 	uint64_t key;
 
-	(void)state;
 	assert_true(match_request_key(&match, "\7", 1, &key));
 	assert_int_equal(key, 7);
 	assert_false(match_reply_key(&match, "\7\0", 2, &key));
@@ -119,7 +114,6 @@ static void test_echo(void **state)
 	struct match match = parsed("echo");
 	uint64_t first, second;
 
-	(void)state;
 	assert_true(match_request_key(&match, "request 0000001", 15, &first));
 	assert_true(match_reply_key(&match, "request 0000001", 15, &second));
 	assert_true(first == second);

@@ -29,7 +29,6 @@ static void test_values(void **state)
 {
 	static struct run_driver driver = {.duration_ns = 2000000000, .requests = 1000};
 
-	(void)state;
 	for (int i = 1; i <= 999; i++)
 		histogram_record(&driver.round_trip, 1000000);
 	histogram_record(&driver.round_trip, 50000000);
@@ -57,7 +56,6 @@ static void test_unexpected_counts_once(void **state)
 {
 	static struct run_driver driver = {.requests = 1000};
 
-	(void)state;
 	driver.errors[RUN_ERROR_UNEXPECTED] = 300;
 	driver.errors[RUN_ERROR_STATUS] = 100;
 	assert_true(holds("errors<=40%", &driver));
@@ -76,7 +74,6 @@ static void test_missing(void **state)
 {
 	static struct run_driver driver = {.requests = 990, .rate = 100};
 
-	(void)state;
 	for (int i = 0; i < 990; i++)
 		histogram_record(&driver.response_time, 1000000);
 	driver.unsent = 4;
@@ -107,7 +104,6 @@ static void test_timeouts(void **state)
 	autofree char *error = NULL;
 	struct assertion assertion;
 
-	(void)state;
 	driver.errors[RUN_ERROR_TIMEOUT] = 2;
 	driver.errors[RUN_ERROR_STATUS] = 50;
 	assert_true(holds("timeouts<=2", &driver));
@@ -127,7 +123,6 @@ static void test_unanswered(void **state)
 	static struct run_service service = {.port = 80, .exchanges = 95};
 	struct run run = {.driver = &driver, .services = &service, .service_count = 1};
 
-	(void)state;
 	histogram_record(&driver.round_trip, 1000000);
 	service.losses[RUN_LOSS_UNANSWERED] = 3;
 	service.open.read = (struct run_number){.known = true, .value = 1};
@@ -155,7 +150,6 @@ static void test_unanswered_of_hosts(void **state)
 	struct run run = {
 		.driver = &driver, .services = services, .service_count = ARRAY_SIZE(services)};
 
-	(void)state;
 	histogram_record(&driver.round_trip, 1000000);
 	assert_true(run_holds("unanswered<=7", &run));
 	assert_true(run_holds("unanswered<=7%", &run));
@@ -171,7 +165,6 @@ static void test_nothing_tried(void **state)
 {
 	static struct run_driver driver = {.rate = 1};
 
-	(void)state;
 	assert_false(holds("errors<1%", &driver));
 	assert_true(holds("errors<1", &driver));
 }
@@ -192,7 +185,6 @@ static void test_refusals(void **state)
 		"timeouts<1s",
 		"p99<0000000000000000000000000000000000000000000000000000000000001ms"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		autofree char *error = NULL;
 		struct assertion assertion;

@@ -12,7 +12,6 @@ static void test_shares(void **state)
 {
 	static const uint32_t loads[][2] = {{1, 1}, {7, 3}, {9, 3}, {1000, 7}, {256, 256}};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(loads); i++) {
 		uint32_t slots = loads[i][0], count = loads[i][1], before = 0;
 
@@ -77,7 +76,6 @@ static void test_samples(void **state)
 {
 	struct sampler whole;
 
-	(void)state;
 	assert_int_equal(sampler_open(&whole, 10000), 0);
 	offer(&whole, 0, 9000);
 	check_added((const int[]){0, 1}, &whole);
@@ -90,7 +88,6 @@ static void test_worker_samples(void **state)
 	const struct run_settings settings = {.samples = 10, .threads = 4};
 	const struct run_settings none = {.threads = 4};
 
-	(void)state;
 	assert_int_equal(crew_worker_samples(&settings), 3);
 	assert_int_equal(crew_worker_samples(&none), 0);
 }

@@ -34,7 +34,6 @@ static void test_times(void **state)
 		{"2026-01-01T03:00:00", 1767225600, 0}, /* the zone set below */
 	};
 
-	(void)state;
 	setenv("TZ", "UTC-3", 1);
 	tzset();
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
@@ -64,7 +63,6 @@ static void test_no_times(void **state)
 		"2026-01-01T00:00:00+99:00",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		uint64_t ns;
 
@@ -93,7 +91,6 @@ static void test_flags(void **state)
 	autofree char *error = NULL;
 	char name[16];
 
-	(void)state;
 	assert_true(file >= 0);
 	assert_int_equal(start_await_flag(&spec, patient, &error), 0);
 	unlink(path);
@@ -121,7 +118,6 @@ static void test_await_time(void **state)
 	uint64_t before_ns = clock_now_ns(), at_ns = 0;
 	autofree char *error = NULL;
 
-	(void)state;
 	assert_int_equal(start_await_time(&spec, 0, patient, &at_ns, &error), 0);
 	assert_true(clock_wall_ns() >= spec.at_ns);
 	assert_true(at_ns >= before_ns + 29 * NSEC_PER_MSEC);

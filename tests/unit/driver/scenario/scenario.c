@@ -118,7 +118,6 @@ static void test_everything(void **state)
 	struct request request;
 	struct scenario *scenario = take(full, &run);
 
-	(void)state;
 	assert_string_equal(scenario->name, "shop");
 	assert_int_equal(run.load.connections, 7);
 	assert_int_equal(run.load.duration_ns, 3 * NSEC_PER_SEC);
@@ -147,7 +146,6 @@ static void test_everything(void **state)
 /* No scenario, or no YAML. */
 static void test_not_a_scenario(void **state)
 {
-	(void)state;
 	refuse("", "1:1: ", "the file is empty");
 	refuse("# nothing\n", "1:1: ", "the file is empty");
 	refuse("just text\n", "1:1: ", "a mapping is needed");
@@ -168,7 +166,6 @@ static void test_not_a_scenario(void **state)
 /* Each kind of value where another is needed. */
 static void test_wrong_values(void **state)
 {
-	(void)state;
 	refuse(HEAD "load: {connections: many}\nsteps:\n" STEP,
 	       "2:21: ", "connections: 'many' is not a whole number from 1 to");
 	refuse(HEAD "load: {connections: [1, 2]}\nsteps:\n" STEP, "2:21: ", "a list is here");
@@ -201,7 +198,6 @@ static void test_wrong_values(void **state)
 
 static void test_keys(void **state)
 {
-	(void)state;
 	refuse(HEAD "stpes: 1\n",
 	       "2:1: ", "'stpes' is not a key of a scenario; allowed: name, target,");
 	refuse(HEAD "load: {json: a}\nsteps:\n" STEP,
@@ -219,7 +215,6 @@ static void test_keys(void **state)
 
 static void test_captures(void **state)
 {
-	(void)state;
 	refuse(HEAD "steps:\n- {name: a, capture: {v: {json: id}}}\n",
 	       "3:27: ", "not a JSON pointer");
 	refuse(HEAD "steps:\n- {name: a, capture: {v: {xml: id}}}\n",
@@ -239,7 +234,6 @@ static void test_variables(void **state)
 {
 	struct options options;
 
-	(void)state;
 	refuse(HEAD "steps:\n- {name: a, path: '/{{var:v}}'}\n- {name: b, set: {v: x}}\n",
 	       "3:13: ", "'{{var:v}}' has no value here");
 	refuse(HEAD "steps:\n- {name: a, path: '/{{var:v}}', capture: {v: {json: ''}}}\n",
@@ -259,7 +253,6 @@ static void test_variables(void **state)
 /* Keys that need or exclude each other. */
 static void test_contradictions(void **state)
 {
-	(void)state;
 	refuse(HEAD "steps:\n- {name: a, weight: 2}\n", "3:13: ", "it goes with 'order: mix'");
 	refuse(HEAD "load: {rate: 5}\nsteps:\n- {name: a, think: 1s}\n",
 	       "4:13: ", "exclude each other");
@@ -314,7 +307,6 @@ static void test_hostile(void **state)
 	autofree char *laughs = NULL, *ring = NULL;
 	autofree char *used = repeat("", "- {name: s%u, body: *b}\n", 64);
 
-	(void)state;
 	refuse(steps, "3:1: ", "a list of 1 to 64 steps");
 	refuse(anchors, "1:", "one anchor too many; 256 are allowed");
 	refuse(headers, "", "");
@@ -342,7 +334,6 @@ static void test_aliases(void **state)
 			  "- {name: b, headers: *h, expect-status: *s}\n",
 		     &options);
 
-	(void)state;
 	assert_string_equal(scenario->steps[1].request.headers[0], "A: b");
 	clear(scenario, &options);
 }
@@ -387,7 +378,6 @@ static void test_documentation(void **state)
 	size_t length;
 	char *grown;
 
-	(void)state;
 	assert_int_equal(
 		option_read_file("doc", DOCS_DIR "/scenarios.md", 1 << 20, &doc, &length, &error),
 		0);

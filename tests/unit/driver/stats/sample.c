@@ -34,7 +34,6 @@ static void test_keeps_all_that_fit(void **state)
 {
 	struct sampler sampler;
 
-	(void)state;
 	assert_int_equal(sampler_open(&sampler, 500), 0);
 	offer_all(&sampler, 1, 2);
 	assert_int_equal(sampler.count, 500);
@@ -48,7 +47,6 @@ static void test_halves_when_full(void **state)
 	struct sampler sampler;
 	uint32_t below = 0;
 
-	(void)state;
 	assert_int_equal(sampler_open(&sampler, 2000), 0);
 	offer_all(&sampler, 1, 101);
 	assert_true(sampler.threshold < RUN_SAMPLE_ALL);
@@ -66,7 +64,6 @@ static void test_merge_takes_the_lower_threshold(void **state)
 {
 	struct sampler parts[2], sum, whole;
 
-	(void)state;
 	assert_int_equal(sampler_open(&parts[0], 1000), 0);
 	assert_int_equal(sampler_open(&parts[1], 1000), 0);
 	assert_int_equal(sampler_open(&sum, 2000), 0);
@@ -95,7 +92,6 @@ static void test_one_key_without_end(void **state)
 {
 	struct sampler sampler;
 
-	(void)state;
 	assert_int_equal(sampler_open(&sampler, 10), 0);
 	for (int i = 0; i < 1000; i++)
 		offer(&sampler, 7, 0);
@@ -107,7 +103,6 @@ static void test_none(void **state)
 {
 	struct sampler sampler;
 
-	(void)state;
 	assert_int_equal(sampler_open(&sampler, 0), 0);
 	offer_all(&sampler, 1, 3);
 	assert_int_equal(sampler.count, 0);

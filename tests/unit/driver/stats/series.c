@@ -45,7 +45,6 @@ static void test_begin_and_end(void **state)
 	struct series series;
 	struct run_driver *driver;
 
-	(void)state;
 	series_begin(&series, BEGIN, LENGTH, false);
 	put(&series, BEGIN, 10);
 	put(&series, BEGIN + LENGTH - 1, 20);
@@ -92,7 +91,6 @@ static void test_joined(void **state)
 	struct run_driver *driver;
 	uint64_t sum = 0;
 
-	(void)state;
 	series_begin(&series, BEGIN, LENGTH, false);
 	for (uint64_t i = 0; i < 2 * RUN_INTERVALS_MAX + 1; i++) {
 		put(&series, BEGIN + i * LENGTH, i + 1);
@@ -114,7 +112,6 @@ static void test_added(void **state)
 	struct series sum = {0}, longer, shorter;
 	struct run_driver *driver;
 
-	(void)state;
 	series_begin(&longer, BEGIN, LENGTH, false);
 	series_begin(&shorter, BEGIN, LENGTH, false);
 	put(&shorter, BEGIN + 1, 5);
@@ -140,7 +137,6 @@ static void test_never_begun(void **state)
 	struct series idle = {0}, sum = {0};
 	struct run_driver *driver;
 
-	(void)state;
 	assert_int_equal(series_add(&sum, &idle), 0);
 	driver = fill(&sum, BEGIN);
 	assert_int_equal(driver->interval_count, 0);

@@ -25,7 +25,6 @@ static void test_record(void **state)
 {
 	struct stats stats = {0};
 
-	(void)state;
 	fill(&stats);
 	assert_int_equal(stats.requests, 2);
 	assert_int_equal(stats.status[2], 1);
@@ -44,7 +43,6 @@ static void test_verdicts(void **state)
 	struct engine_result result = ok;
 	struct stats stats = {0};
 
-	(void)state;
 	result.verdict = VERDICT_UNEXPECTED;
 	stats_record(&stats, &result);
 	result.verdict = VERDICT_BAD_STATUS; /* the inner protocol's status is bad, HTTP's is 200 */
@@ -63,7 +61,6 @@ static void test_add(void **state)
 {
 	struct stats sum = {0}, part = {0}, empty = {0};
 
-	(void)state;
 	fill(&part);
 	stats_add(&sum, &empty);
 	stats_add(&sum, &part);
@@ -81,7 +78,6 @@ static void test_duration(void **state)
 	struct result_phase phase = {.begin_ns = 10};
 	struct stats stats = {0};
 
-	(void)state;
 	fill(&stats);
 	assert_int_equal(result_duration_ns(&stats, &phase), 890);
 	phase.stop_ns = 120; /* a last response after the phase does not extend it */
@@ -106,7 +102,6 @@ static void test_first_detail(void **state)
 	struct engine_result failing = {.error = RUN_ERROR_TIMEOUT, .tell = tell};
 	struct stats late = {0}, early = {0}, sum = {0};
 
-	(void)state;
 	for (failing.end_ns = 500; failing.end_ns < 503; failing.end_ns++)
 		stats_record(&late, &failing);
 	for (failing.end_ns = 300; failing.end_ns < 303; failing.end_ns++)
@@ -125,7 +120,6 @@ static void test_drained(void **state)
 {
 	struct stats stats = {.requests = 4};
 
-	(void)state;
 	assert_int_equal(stats_drained(&stats, 1000), 0);
 	stats.requests = 6;
 	stats_record_late(&stats, 200);

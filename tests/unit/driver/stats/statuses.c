@@ -125,7 +125,6 @@ static void test_rows_are_exact(void **state)
 {
 	static const uint64_t at[] = {0, 1, 7, 19, 20, 39, 100};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
 		for (size_t j = 0; j < ARRAY_SIZE(at); j++)
 			mix(at[i], at[j]);
@@ -135,7 +134,6 @@ static void test_one_status_costs_no_row(void **state)
 {
 	struct counter counter;
 
-	(void)state;
 	begin(&counter);
 	for (uint64_t i = 0; i < 10; i++)
 		take(&counter, 1, true, i);
@@ -152,7 +150,6 @@ static void test_protocols_without_status_have_none(void **state)
 		.error = RUN_NO_ERROR, .start_ns = 10, .end_ns = 20, .bytes_in = 9};
 	struct counter counter;
 
-	(void)state;
 	begin(&counter);
 	count(&counter, &plain);
 	settle(&counter);
@@ -173,7 +170,6 @@ static void test_rest_is_one_row(void **state)
 	struct counter counter;
 	uint64_t sum = 0;
 
-	(void)state;
 	begin(&counter);
 	for (unsigned int i = 0; i < 3 * CODES; i++)
 		take(&counter, i % CODES, true, i + 1);

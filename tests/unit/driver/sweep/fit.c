@@ -82,7 +82,6 @@ static void test_knees(void **state)
 		{rounded, 0, 24, 1600, 0.06},  {rounded, 0.03, 24, 1600, 0.10},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct fit_point points[POINTS];
 		struct fit fit;
@@ -100,7 +99,6 @@ static void test_decline(void **state)
 	struct fit_point points[POINTS];
 	struct fit fit;
 
-	(void)state;
 	make(sinking, 0, points);
 	assert_int_equal(fit_plateau(points, POINTS, &fit), FIT_FOUND);
 	assert_near(fit.decline, -log2(0.95), 0.02);
@@ -127,7 +125,6 @@ static void test_no_knee(void **state)
 {
 	struct fit_point points[POINTS];
 
-	(void)state;
 	make(endless, 0, points);
 	assert_none(points, POINTS, FIT_GREW,
 		    "throughput still grew at the last step, by 100 %: go further with --ladder");
@@ -144,7 +141,6 @@ static void test_one_beyond(void **state)
 {
 	struct fit_point points[POINTS];
 
-	(void)state;
 	make(sharp, 0, points);
 	assert_none(points, 6, FIT_GREW, "throughput still grew at the last step, by 50 %");
 	points[5].throughput = points[4].throughput; /* no more growth */
@@ -156,7 +152,6 @@ static void test_too_close(void **state)
 {
 	struct fit_point points[4];
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++)
 		points[i] = (struct fit_point){100 + (double)i, 1000 - (double)(i % 2), 1e6};
 	assert_none(points, 4, FIT_TOO_CLOSE,
@@ -169,7 +164,6 @@ static void test_collapse(void **state)
 	struct fit_point points[POINTS];
 	struct fit fit;
 
-	(void)state;
 	make(falling, 0, points);
 	assert_none(points, POINTS, FIT_COLLAPSED,
 		    "throughput fell by more than 30 %: 1,532/s at 32 connections, 1,005/s at 512");
@@ -186,7 +180,6 @@ static void test_off(void **state)
 {
 	struct fit_point points[POINTS];
 
-	(void)state;
 	make(sharp, 0, points);
 	for (size_t i = 0; i < POINTS; i++)
 		points[i].throughput *= i % 2 ? 1.17 : 0.84;
@@ -199,7 +192,6 @@ static void test_level_from_the_start(void **state)
 	struct fit_point points[POINTS];
 	struct fit fit;
 
-	(void)state;
 	make(level, 0, points);
 	assert_int_equal(fit_plateau(points, POINTS, &fit), FIT_FOUND);
 	assert_near(fit.knee, 1, 0.001);
@@ -227,7 +219,6 @@ static void test_outliers(void **state)
 	double (*const curves[])(double) = {sharp, rounded, sinking, endless, level, slow};
 	struct fit_point truth[POINTS], points[POINTS];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(curves) / sizeof(curves[0]); i++) {
 		make(curves[i], 0.03, points);
 		assert_outliers(points, points, "");
@@ -256,7 +247,6 @@ static void test_queues(void **state)
 {
 	struct fit_point points[POINTS];
 
-	(void)state;
 	make(sharp, 0, points);
 	for (size_t count = 0; count <= 7; count++) /* up to 64: 32 is still better than 16 */
 		assert_false(fit_only_queues(points, count));
@@ -280,7 +270,6 @@ static void test_steady(void **state)
 	static const uint64_t few[] = {3, 1, 2, 4, 0, 3, 2, 1}; /* like Poisson counts */
 	static const uint64_t none[8] = {0};
 
-	(void)state;
 	assert_true(fit_is_steady(even, 8));
 	assert_false(fit_is_steady(even, 5));
 	assert_false(fit_is_steady(rising, 8));

@@ -28,7 +28,6 @@ static void test_lists(void **state)
 	struct source_set set = {0};
 	char *error = NULL;
 
-	(void)state;
 	assert_int_equal(source_parse("127.0.0.9,127.0.0.254-127.0.1.1", &set, &error), 0);
 	assert_int_equal(source_parse("fd00::ffff-fd00::1:1", &set, &error), 0); /* adds */
 	assert_int_equal(set.count, 8);
@@ -49,7 +48,6 @@ static void test_names(void **state)
 	char *error = NULL, text[SOURCE_TEXT];
 	size_t index = 0;
 
-	(void)state;
 	assert_int_equal(source_parse("127.0.0.9,127.0.0.10-127.0.0.11,255.255.255.255,fd00::1,"
 				      "fd00::3-fd00::4",
 				      &set, &error),
@@ -69,7 +67,6 @@ static void test_shares(void **state)
 		{"127.0.0.2"}, {"127.0.0.3", "127.0.0.4"}, {"127.0.0.5", "127.0.0.6"}};
 	char *error = NULL;
 
-	(void)state;
 	for (uint32_t index = 0; index < ARRAY_SIZE(of); index++) {
 		struct source_set set = {0};
 
@@ -100,7 +97,6 @@ static void test_refusals(void **state)
 		"fd00::1-fd00::9,fd00::5",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		autofree char *error = NULL;
 		struct source_set set = {0};
@@ -116,7 +112,6 @@ static void test_divided(void **state)
 {
 	const uint32_t range = 40000 | 40009U << 16;
 
-	(void)state;
 	assert_int_equal(source_divide(range, 0, 1, 3), 40000 | 40002U << 16);
 	assert_int_equal(source_divide(range, 1, 1, 3), 40003 | 40005U << 16);
 	assert_int_equal(source_divide(range, 2, 1, 3), 40006 | 40009U << 16);
@@ -133,7 +128,6 @@ static void test_judged(void **state)
 {
 	static const uint16_t one[] = {40000, 40002, 40008, 40000}, both[] = {40000, 40002, 40009};
 
-	(void)state;
 	assert_int_equal(source_probe_judge(0, both, ARRAY_SIZE(both)), SOURCE_RANGE);
 	assert_int_equal(source_probe_judge(0, both, 2), SOURCE_OWN);
 	assert_int_equal(source_probe_judge(0, one, ARRAY_SIZE(one)), SOURCE_OWN);
@@ -151,7 +145,6 @@ static void test_probed(void **state)
 	size_t count = 0;
 	int err = source_probe(40000 | 49999U << 16, ports, &count);
 
-	(void)state;
 	if (err)
 		skip(); /* no loopback, no Fast Open, or a kernel before 6.3 */
 	assert_in_range(count, 2, SOURCE_PROBE_PORTS);
@@ -166,7 +159,6 @@ static void test_settled(void **state)
 {
 	struct source_set set = {0};
 
-	(void)state;
 	source_settle(&set, 0);
 	assert_int_equal(set.choice, SOURCE_RANGE);
 	source_settle(&set, 40000 | 40000U << 16); /* no two ports differ */
@@ -205,7 +197,6 @@ static void test_flow_is_the_server_s(void **state)
 	struct flow flow;
 	int fds[3];
 
-	(void)state;
 	connect_pair(&server, (struct sockaddr *)&local, sizeof(local), fds);
 	assert_int_equal(source_flow(fds[0], &server, &flow), 0);
 	assert_int_equal(getpeername(fds[1], (struct sockaddr *)&peer, &length), 0);
@@ -224,7 +215,6 @@ static void test_flow_of_ipv6(void **state)
 	struct flow flow;
 	int fds[3];
 
-	(void)state;
 	connect_pair(&server, (struct sockaddr *)&local, sizeof(local), fds);
 	assert_int_equal(source_flow(fds[0], &server, &flow), 0);
 	assert_memory_equal(flow.client, &local.sin6_addr, sizeof(flow.client));

@@ -37,7 +37,6 @@ static const struct {
 
 static void test_speech(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (speech_of(rows[i].bytes, rows[i].length) != rows[i].speech)
 			fail_msg("row %zu is %d", i, speech_of(rows[i].bytes, rows[i].length));

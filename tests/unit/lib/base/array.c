@@ -11,7 +11,6 @@ static void test_every_entry_stays(void **state)
 	uint64_t *list = NULL;
 	size_t count = 0;
 
-	(void)state;
 	for (; count < 5000; count++) {
 		assert_int_equal(ARRAY_GROW(list, count), 0);
 		list[count] = count;
@@ -26,7 +25,6 @@ static void test_of_any_length(void **state)
 	size_t count = 3;
 	uint64_t *list = calloc(count, sizeof(*list)), *entry;
 
-	(void)state;
 	assert_non_null(list);
 	for (; count < 100; *entry = count) {
 		entry = ARRAY_APPEND(list, count);
@@ -44,7 +42,6 @@ static void test_no_memory(void **state)
 	volatile size_t count = (size_t)1 << 61;
 	uint64_t *list = NULL;
 
-	(void)state;
 	assert_int_equal(ARRAY_GROW(list, count), -ENOMEM);
 	assert_null(list);
 	assert_null(ARRAY_APPEND(list, count));

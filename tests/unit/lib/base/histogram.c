@@ -30,7 +30,6 @@ static uint64_t random_value(uint64_t *state)
 
 static void buckets_are_contiguous(void **state)
 {
-	(void)state;
 	assert_int_equal(bucket_lower(0), 0);
 	for (uint32_t i = 0; i < BUCKET_COUNT; i++) {
 		uint64_t lower = bucket_lower(i), upper = bucket_upper(i);
@@ -48,7 +47,6 @@ static void buckets_are_contiguous(void **state)
 
 static void powers_of_two_begin_buckets(void **state)
 {
-	(void)state;
 	for (unsigned int bit = 0; bit < 64; bit++) {
 		uint64_t power = 1ULL << bit;
 
@@ -72,7 +70,6 @@ static void kernel_side_agrees(void **state)
 {
 	uint64_t random = 88172645463325252ULL;
 
-	(void)state;
 	for (uint64_t value = 1; value < 1 << 18; value++)
 		assert_int_equal(bpf_bucket_log2(value), bucket_log2(value));
 	for (unsigned int bit = 1; bit < BUCKET_VALUE_BITS; bit++)
@@ -122,7 +119,6 @@ static void quantiles_are_nearest_rank(void **state)
 	static const size_t sizes[] = {1, 2, 3, 10, 99, 100, 101, 1000, 1001, RANDOM_VALUES};
 	uint64_t random = 362436069362436069ULL;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		autofree struct histogram *h = calloc(1, sizeof(*h));
 		autofree uint64_t *values = calloc(sizes[i], sizeof(*values));
@@ -142,7 +138,6 @@ static void quantile_of_large_counts(void **state)
 {
 	struct histogram h = {.count = 2000000000000ULL, .max = 50};
 
-	(void)state;
 	h.buckets[10] = h.count / 100 * 99;
 	h.buckets[50] = h.count / 100;
 	assert_int_equal(histogram_quantile(&h, 0.99), 10);
@@ -153,7 +148,6 @@ static void empty_has_zeroes(void **state)
 {
 	struct histogram h = {0};
 
-	(void)state;
 	assert_int_equal(histogram_quantile(&h, 0.5), 0);
 	assert_int_equal(histogram_quantile(&h, 1), 0);
 	assert_true(fpclassify(histogram_mean(&h)) == FP_ZERO);
@@ -163,7 +157,6 @@ static void mean_is_exact(void **state)
 {
 	struct histogram h = {0};
 
-	(void)state;
 	histogram_record(&h, 1000001);
 	histogram_record(&h, 1000002);
 	assert_true(fabs(histogram_mean(&h) - 1000001.5) < 1e-9);
@@ -176,7 +169,6 @@ static void stddev_is_close(void **state)
 	uint64_t random = 88172645463325252ULL;
 	double sum = 0, squares = 0, expected;
 
-	(void)state;
 	assert_true(fpclassify(histogram_stddev(&h)) == FP_ZERO);
 	for (unsigned int i = 0; i < RANDOM_VALUES; i++) {
 		double value = (double)(random_value(&random) % 10000000);
@@ -199,7 +191,6 @@ static void add_and_subtract_are_exact(void **state)
 	struct histogram first = {0}, second = {0}, both = {0}, sum;
 	uint64_t random = 521288629521288629ULL;
 
-	(void)state;
 	for (unsigned int i = 0; i < RANDOM_VALUES; i++) {
 		uint64_t value = random_value(&random);
 
@@ -222,7 +213,6 @@ static void subtracted_maximum(void **state)
 {
 	struct histogram h = {0}, earlier;
 
-	(void)state;
 	histogram_record(&h, 5000);
 	earlier = h;
 	histogram_record(&h, 1000);
@@ -253,7 +243,6 @@ static void subtracted_values_may_have_grown(void **state)
 {
 	struct histogram h = {0}, earlier;
 
-	(void)state;
 	histogram_record(&h, 0);
 	histogram_record(&h, 2000);
 	earlier = h;

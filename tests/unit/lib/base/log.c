@@ -16,7 +16,6 @@ static int saved_stderr = -1;
 
 static int capture(void **state)
 {
-	(void)state;
 	captured = tmpfile();
 	saved_stderr = dup(STDERR_FILENO);
 	return captured && dup2(fileno(captured), STDERR_FILENO) >= 0 ? 0 : -1;
@@ -24,7 +23,6 @@ static int capture(void **state)
 
 static int release(void **state)
 {
-	(void)state;
 	fflush(stderr);
 	dup2(saved_stderr, STDERR_FILENO);
 	close(saved_stderr);
@@ -47,7 +45,6 @@ static void expect_output(const char *expected)
 
 static void every_message_is_one_line(void **state)
 {
-	(void)state;
 	log_open("sojourn-test", false);
 	assert_false(log_is_verbose());
 	log_error("cannot open %s", "x");
@@ -61,7 +58,6 @@ static void every_message_is_one_line(void **state)
 
 static void debug_shows_when_verbose(void **state)
 {
-	(void)state;
 	log_open("sojourn-test", true);
 	assert_true(log_is_verbose());
 	log_debug("shown");
@@ -70,7 +66,6 @@ static void debug_shows_when_verbose(void **state)
 
 static void errno_is_explained_and_returned(void **state)
 {
-	(void)state;
 	log_open("sojourn-test", false);
 	assert_int_equal(log_errno(-ENOENT, "cannot read %s", "f"), -ENOENT);
 	expect_output("sojourn-test: cannot read f: No such file or directory\n");

@@ -38,7 +38,6 @@ static void test_suggest(void **state)
 		{"", ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		assert_string_equal(suggest(rows[i].typed), rows[i].expected);
 }
@@ -48,7 +47,6 @@ static void test_length(void **state)
 {
 	struct suggestion suggestion = {0};
 
-	(void)state;
 	suggest_try(&suggestion, "jsn=out", 3, "json");
 	assert_string_equal(suggestion.best, "json");
 	suggest_try(&suggestion, "jsn=out", 3, "jso");
@@ -60,7 +58,6 @@ static void test_too_long(void **state)
 	static const char longest[] = "a-word-that-is-longer-than-every-option-of-ours";
 	struct suggestion suggestion = {0};
 
-	(void)state;
 	suggest_try(&suggestion, longest, strlen(longest), longest);
 	assert_null(suggestion.best);
 }

@@ -46,7 +46,6 @@ static const struct {
 
 static void test_printable(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char text[64];
 

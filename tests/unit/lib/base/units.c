@@ -75,13 +75,11 @@ static void check_cases(const struct parse_case *cases, size_t count,
 
 static void durations_are_parsed(void **state)
 {
-	(void)state;
 	check_cases(durations, ARRAY_SIZE(durations), units_parse_duration);
 }
 
 static void counts_are_parsed(void **state)
 {
-	(void)state;
 	check_cases(counts, ARRAY_SIZE(counts), units_parse_count);
 }
 
@@ -89,7 +87,6 @@ static void numbers_are_parsed(void **state)
 {
 	uint64_t value = 0;
 
-	(void)state;
 	check_cases(numbers, ARRAY_SIZE(numbers), parse_number);
 	assert_int_equal(units_parse_u64("18446744073709551615", 0, UINT64_MAX, &value), 0);
 	assert_true(value == UINT64_MAX);
@@ -129,7 +126,6 @@ static void check_formats(const struct format_case *cases, size_t count,
 
 static void durations_are_formatted(void **state)
 {
-	(void)state;
 	check_formats(formatted_durations, ARRAY_SIZE(formatted_durations), units_format_duration);
 	check_formats(formatted_times, ARRAY_SIZE(formatted_times), units_format_time);
 }
@@ -150,7 +146,6 @@ static void counts_are_formatted(void **state)
 	};
 	char buffer[64], small[4];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		assert_string_equal(units_format_count(cases[i].count, buffer, sizeof(buffer)),
 				    cases[i].text);

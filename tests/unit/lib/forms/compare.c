@@ -28,7 +28,6 @@ static void test_rank_sum(void **state)
 			    same[] = {5, 5, 5, 5, 5, 5, 5, 5};
 	double p;
 
-	(void)state;
 	assert_int_equal(compare_rank_sum(low, 8, mid, 8, &p), 0);
 	near(p, 0.013313002763816655);
 	assert_int_equal(compare_rank_sum(mid, 8, low, 8, &p), 0);
@@ -96,7 +95,6 @@ static void test_a_difference_is_told_from_noise(void **state)
 		compare_runs((struct run *[]){before, same, slower}, names, 3);
 	const struct compare_row *rate, *p99;
 
-	(void)state;
 	assert_non_null(compare);
 	assert_int_equal(compare->side_count, 2);
 	rate = find(compare, "requests/s, client");
@@ -121,7 +119,6 @@ static void test_too_few_intervals_are_no_test(void **state)
 		compare_runs((struct run *[]){before, after}, names, 2);
 	const struct compare_row *rate;
 
-	(void)state;
 	assert_non_null(compare);
 	rate = find(compare, "requests/s, client");
 	assert_true(rate->sides[0].change.known);
@@ -136,7 +133,6 @@ static void test_a_short_last_interval_is_left_out(void **state)
 	autorun struct run *after = make_run(9, 100, 50000);
 	autocompare struct compare *compare = NULL;
 
-	(void)state;
 	after->driver->intervals[8].duration_ns = NSEC_PER_SEC / 2;
 	before->driver->intervals[8].duration_ns = NSEC_PER_SEC / 2;
 	compare = compare_runs((struct run *[]){before, after}, names, 2);
@@ -157,7 +153,6 @@ static void test_what_one_run_lacks_is_not_compared(void **state)
 		compare_runs((struct run *[]){observer, driver}, names, 2);
 	const struct compare_row *service;
 
-	(void)state;
 	assert_non_null(compare);
 	service = find(compare, "service, mean");
 	assert_true(service->first.known);
@@ -186,7 +181,6 @@ static void test_the_answer(void **state)
 	static const char *const all[] = {"before", "same", "worse", "better", "few"};
 	autocompare struct compare *compare = compare_runs(runs, all, 5);
 
-	(void)state;
 	assert_non_null(compare);
 	assert_answer(compare, 0, "no change from before to same is shown at 1 %\n");
 	assert_answer(compare, 1,
@@ -218,7 +212,6 @@ static void test_what_is_not_shown(void **state)
 	autocompare struct compare *compare = NULL;
 	char text[COMPARE_TEXT];
 
-	(void)state;
 	after->driver->requests -= 50;
 	memset(before->driver->errors, 0, sizeof(before->driver->errors));
 	memset(after->driver->errors, 0, sizeof(after->driver->errors));
@@ -268,7 +261,6 @@ static void test_settings(void **state)
 	autorun struct run *first = make_run(10, 100, 50000);
 	autorun struct run *other = make_run(10, 100, 50000);
 
-	(void)state;
 	assert_settings(first, other, "");
 	other->driver->connections = first->driver->connections + 1000;
 	first->driver->connections = 8;

@@ -112,7 +112,6 @@ static void no_form_prints_controls(void **state)
 	autofree char *text = run_to_json(run);
 	autojson json_t *document = json_loads(text, 0, NULL);
 
-	(void)state;
 	assert_non_null(document);
 	assert_true(try_each(document, document) > 100);
 }
@@ -124,7 +123,6 @@ static void only_plain_routes_are_offered(void **state)
 	struct run_proposed *proposed = &run->services[0].proposed;
 	autofree char *text = NULL;
 
-	(void)state;
 	assert_true(proposed->count > 0);
 	free(proposed->list[0].route);
 	proposed->list[0].route = strdup("/x'; reboot; '");

@@ -67,7 +67,6 @@ static void every_event_is_complete(void **state)
 	unsigned int names = 0;
 	size_t i;
 
-	(void)state;
 	assert_true(json_array_size(events) > 200 * 4);
 	json_array_foreach (events, i, event) {
 		assert_non_null(text_of(event, "name"));
@@ -123,7 +122,6 @@ static void slices_nest(void **state)
 	autofree struct slice *slices = calloc(json_array_size(events), sizeof(*slices));
 	size_t i, count = 0;
 
-	(void)state;
 	assert_non_null(slices);
 	json_array_foreach (events, i, event) {
 		double begin = number_of(event, "ts");
@@ -145,7 +143,6 @@ static void parts_fill_their_requests(void **state)
 	double requests = 0, parts = 0;
 	size_t i;
 
-	(void)state;
 	json_array_foreach (events, i, event) {
 		if (*text_of(event, "ph") != 'X')
 			continue;
@@ -166,7 +163,6 @@ static void beginnings_end(void **state)
 	unsigned int pairs = 0;
 	size_t i, j;
 
-	(void)state;
 	json_array_foreach (events, i, begin) {
 		unsigned int ends = 0;
 

@@ -38,7 +38,6 @@ static void join_is_exact(void **state)
 	autorun struct run *run = support_sampled_run();
 	const struct run_joined *joined;
 
-	(void)state;
 	assert_int_equal(join_run(run, 20), 0);
 	joined = run->joined;
 	assert_int_equal(joined->joined, ALL);
@@ -71,7 +70,6 @@ static void tail_names_the_stage(void **state)
 	autorun struct run *run = support_sampled_run();
 	const struct run_tail *tail;
 
-	(void)state;
 	assert_int_equal(join_run(run, 10), 0);
 	assert_int_equal(run->joined->tail_count, 4);
 	for (size_t i = 0; i < 4; i++)
@@ -89,7 +87,6 @@ static void transmit_queue_is_taken_off_ack_is_not(void **state)
 	autorun struct run *run = support_sampled_run();
 	struct run_sample *seen = &run->services[0].samples->samples[0];
 
-	(void)state;
 	seen->known |= RUN_SAMPLE_STAGE(STAGE_TRANSMIT_QUEUE) | RUN_SAMPLE_STAGE(STAGE_ACK);
 	seen->stage_ns[STAGE_TRANSMIT_QUEUE] = 5000;
 	seen->stage_ns[STAGE_ACK] = 40000000;
@@ -104,7 +101,6 @@ static void early_is_no_negative_network(void **state)
 {
 	autorun struct run *run = support_sampled_run();
 
-	(void)state;
 	run->services[0].samples->samples[3].stage_ns[STAGE_RESPOND] = 26000;
 	assert_int_equal(join_run(run, 10), 0);
 	assert_int_equal(run->joined->joined, ALL);
@@ -118,7 +114,6 @@ static void nat_is_told(void **state)
 {
 	autorun struct run *run = support_sampled_run();
 
-	(void)state;
 	for (size_t i = 0; i < run->services[0].samples->count; i++)
 		run->services[0].samples->samples[i].flow.client_port ^= 0x5555;
 	assert_int_equal(join_run(run, 10), 0);
@@ -135,7 +130,6 @@ static void lower_threshold_rules(void **state)
 	autorun struct run *run = support_sampled_run();
 	size_t kept;
 
-	(void)state;
 	run_samples_lower(run->services[0].samples, RUN_SAMPLE_ALL / 4);
 	run_samples_lower(run->driver->samples, RUN_SAMPLE_ALL / 2);
 	kept = run->services[0].samples->count;
@@ -152,7 +146,6 @@ static void lost_ones_are_counted(void **state)
 	autorun struct run *run = support_sampled_run();
 	struct run_samples *sent = run->driver->samples, *seen = run->services[0].samples;
 
-	(void)state;
 	seen->count -= 3;
 	seen->lost = 3;
 	sent->samples[15] = sent->samples[--sent->count];
@@ -170,7 +163,6 @@ static void repeated_keys_are_told_apart(void **state)
 {
 	autorun struct run *run = support_sampled_run();
 
-	(void)state;
 	support_add_exchange(run, 40000, 0, 5000000000);
 	support_add_exchange(run, 40001, 0, 5000001000);
 	run->services[0].samples->count--; /* of the second, the observer has only one */
@@ -226,7 +218,6 @@ static void each_host_has_its_clock(void **state)
 	autorun struct run *run = support_sampled_run();
 	struct run_parts sum = {0};
 
-	(void)state;
 	assert_non_null(ARRAY_APPEND(run->services, run->service_count));
 	run->services[0].host = strdup("a");
 	run->services[1].host = strdup("b");
@@ -254,7 +245,6 @@ static void each_pod_has_its_sum(void **state)
 	autorun struct run *run = support_sampled_run();
 	struct run_parts sum = {0};
 
-	(void)state;
 	assert_non_null(ARRAY_APPEND(run->services, run->service_count));
 	strcpy(run->services[0].place.pod, "web-1");
 	strcpy(run->services[0].place.pod_namespace, "shop");
@@ -293,7 +283,6 @@ static void upstreams_of_other_hosts_are_found(void **state)
 	struct run_service *front, *upstream;
 	struct run_sample *sample;
 
-	(void)state;
 	assert_non_null(ARRAY_APPEND(run->services, run->service_count));
 	front = &run->services[0];
 	upstream = &run->services[1];
@@ -335,7 +324,6 @@ static void an_address_of_two_hosts_is_not_known(void **state)
 {
 	autorun struct run *run = support_observer_run();
 
-	(void)state;
 	for (size_t i = 1; i < 3; i++) {
 		struct run_service *upstream = ARRAY_APPEND(run->services, run->service_count);
 
@@ -357,7 +345,6 @@ static void shifted_index_is_left_out(void **state)
 	autorun struct run *run = support_sampled_run();
 	struct run_samples *seen = run->services[0].samples;
 
-	(void)state;
 	for (size_t i = 0; i < seen->count; i++)
 		seen->samples[i].index += seen->samples[i].flow.client_port == 40000;
 	assert_int_equal(join_run(run, 10), 0);
@@ -371,7 +358,6 @@ static void nothing_to_join_is_explained(void **state)
 {
 	autorun struct run *run = support_sampled_run(), *alone = support_driver_run();
 
-	(void)state;
 	run_samples_free(run->driver->samples);
 	run->driver->samples = NULL;
 	run->driver->unsampled = strdup("not this kind of target");
@@ -390,7 +376,6 @@ static void steps_are_told_apart(void **state)
 	struct run_parts sum = {0};
 	uint64_t foreign = 0;
 
-	(void)state;
 	rows->count = 2;
 	rows->list = calloc(2, sizeof(*rows->list));
 	assert_non_null(rows->list);
@@ -450,7 +435,6 @@ static void samples_keep_their_step(void **state)
 	autofree char *error = NULL;
 	const struct run_samples *samples;
 
-	(void)state;
 	add_step_sample(run, 1);
 	for (uint32_t step = 0; step < 3; step++)
 		add_step_sample(other, step);

@@ -79,7 +79,6 @@ static void each_call_in_its_request(void **state)
 	autorun struct run *run = run_of_two();
 	const struct run_nested *result;
 
-	(void)state;
 	for (unsigned int i = 0; i < 200; i++) {
 		add(FRONT, 100000 * i + 1, 10, 0, i == 7 || i == 8 ? 90000 : 1000);
 		if (i != 9)
@@ -104,7 +103,6 @@ static void a_call_in_two_requests(void **state)
 	autorun struct run *run = run_of_two();
 	const struct run_nested *result;
 
-	(void)state;
 	add(FRONT, 1000, 0, 0, 100000);
 	add(UPSTREAM, 1100, 0, 0, 20000);
 	add(FRONT, 50000, 0, 0, 10000);
@@ -122,7 +120,6 @@ static void a_call_within_another(void **state)
 {
 	autorun struct run *run = run_of_two();
 
-	(void)state;
 	add(FRONT, 1000, 0, 0, 100000);
 	add(UPSTREAM, 1100, 0, 0, 99000);
 	add(FRONT, 50000, 0, 0, 10000);
@@ -135,7 +132,6 @@ static void parallel_calls_count_once(void **state)
 {
 	autorun struct run *run = run_of_two();
 
-	(void)state;
 	add(FRONT, 1000, 0, 0, 100000);
 	add(UPSTREAM, 2000, 0, 0, 30000);
 	add(UPSTREAM, 12000, 5000, 0, 25000);
@@ -149,7 +145,6 @@ static void only_the_service_counts(void **state)
 {
 	autorun struct run *run = run_of_two();
 
-	(void)state;
 	add(FRONT, 1000, 0, 10000, 50000);
 	add(UPSTREAM, 5000, 1000, 0, 20000);
 	assert_sum(&nested(run)->all, 1, 50000, 15000, 15000);
@@ -160,7 +155,6 @@ static void calls_in_no_request(void **state)
 	autorun struct run *run = run_of_two();
 	const struct run_nested *result;
 
-	(void)state;
 	for (unsigned int i = 0; i < 100; i++) {
 		add(FRONT, 10000 * i + 1000, 100, 0, 2000);
 		add(UPSTREAM, 10000 * i + 1500, 0, 0, 1000);
@@ -181,7 +175,6 @@ static void a_call_that_is_given_up(void **state)
 {
 	autorun struct run *run = run_of_two();
 
-	(void)state;
 	for (unsigned int i = 0; i < 200; i++) {
 		add(FRONT, 100000 * i + 1, 10, 0, i == 7 ? 50000 : 1000 + i);
 		add(UPSTREAM, 100000 * i + 50, 0, 0, i == 7 ? 80000 : 500);
@@ -198,7 +191,6 @@ static void what_makes_it_unknown(void **state)
 	autorun struct run *run = run_of_two();
 	struct run_upstream *row = FRONT->upstreams;
 
-	(void)state;
 	add(FRONT, 1000, 0, 0, 2000);
 	add(UPSTREAM, 1500, 0, 0, 1000);
 	assert_null(nested(run)->reason);
@@ -232,7 +224,6 @@ static void very_many_calls(void **state)
 {
 	autorun struct run *run = run_of_two();
 
-	(void)state;
 	add(FRONT, 1000, 0, 0, 1000000);
 	add(FRONT, 1000, 0, 0, 1000000);
 	for (unsigned int i = 0; i < 2000; i++)

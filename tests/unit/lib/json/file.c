@@ -41,7 +41,6 @@ static void written_is_read(void **state)
 {
 	autorun struct run *run = support_full_run(), *other = support_driver_run();
 
-	(void)state;
 	assert_int_equal(run_write(run, "a.json"), 0);
 	check_file("a.json", run);
 	assert_int_equal(run_write(other, "a.json"), 0);
@@ -55,7 +54,6 @@ static void mode_is_kept_and_umask_respected(void **state)
 	mode_t mask = umask(027);
 	struct stat file;
 
-	(void)state;
 	assert_int_equal(run_write(run, "a.json"), 0);
 	umask(mask);
 	assert_int_equal(stat("a.json", &file), 0);
@@ -71,7 +69,6 @@ static void links_and_devices_are_not_replaced(void **state)
 	autorun struct run *run = support_driver_run();
 	struct stat file;
 
-	(void)state;
 	assert_int_equal(run_write(run, "a.json"), 0);
 	assert_int_equal(symlink("a.json", "link"), 0);
 	assert_int_equal(symlink("/dev/null", "null"), 0);
@@ -91,7 +88,6 @@ static void failures_leave_nothing(void **state)
 	autorun struct run *run = support_driver_run(), *again = NULL;
 	autofree char *error = NULL;
 
-	(void)state;
 	assert_int_equal(run_write(run, "missing/a.json"), -ENOENT);
 	assert_int_equal(run_write(run, "/dev/full"), -ENOSPC);
 	assert_int_equal(run_write(run, "."), -EISDIR);
@@ -109,7 +105,6 @@ static void trying_leaves_all_as_it_is(void **state)
 	autofree char *after = NULL;
 	size_t length;
 
-	(void)state;
 	assert_int_equal(run_try_write("a.json"), 0);
 	assert_int_equal(run_try_write("-"), 0);
 	assert_int_equal(run_try_write("/dev/null"), 0);
@@ -155,7 +150,6 @@ static void waiting_for_a_reader_can_be_ended(void **state)
 	int status, reader;
 	pid_t child;
 
-	(void)state;
 	assert_non_null(large);
 	memset(large, 'x', (1 << 20) - 1);
 	assert_int_equal(mkfifo("pipe", 0600), 0);
@@ -179,7 +173,6 @@ static void a_pipe_gets_all(void **state)
 	int status, reader;
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(mkfifo("pipe", 0600), 0);
 	child = write_to_pipe("the text");
 	reader = open("pipe", O_RDONLY);
@@ -195,7 +188,6 @@ static void endless_input_ends(void **state)
 	autorun struct run *run = NULL;
 	autofree char *error = NULL;
 
-	(void)state;
 	assert_int_equal(run_read("/dev/zero", &run, &error), -EINVAL);
 	assert_non_null(strstr(error, "longer than"));
 }
@@ -207,7 +199,6 @@ static void dash_is_standard_input_and_output(void **state)
 	int out = dup(STDOUT_FILENO), in = dup(STDIN_FILENO), err;
 	int file = open("a.json", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-	(void)state;
 	assert_true(out >= 0 && in >= 0 && file >= 0);
 	fflush(stdout);
 	dup2(file, STDOUT_FILENO);

@@ -36,7 +36,6 @@ static void hostile_text_is_refused(void **state)
 		{SUPPORT_RUN_HEAD ",\"services\":[{}", ",{}", 1024, "expected"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		autofree char *text = NULL, *error = NULL;
 		size_t length;
@@ -53,7 +52,6 @@ static void too_many_elements_are_refused(void **state)
 	autofree char *error = NULL, *text = NULL, *closed = NULL;
 	size_t length;
 
-	(void)state;
 	text = repeat(SUPPORT_RUN_HEAD ",\"services\":[{}", ",{}", 1024, &length);
 	assert_true(asprintf(&closed, "%s]}", text) > 0);
 	support_refuse(closed, strlen(closed), &error);
@@ -67,7 +65,6 @@ static void truncated_text_is_refused(void **state)
 	autorun struct run *run = support_driver_run();
 	autofree char *text = run_to_json(run);
 
-	(void)state;
 	for (size_t length = 0; length + 1 < strlen(text); length++) {
 		autofree char *error = NULL;
 

@@ -153,7 +153,6 @@ static void everything_survives(void **state)
 {
 	autorun struct run *run = NULL, *again = NULL;
 
-	(void)state;
 	skip_if_padding_is_open();
 	run = support_full_run();
 	again = read_back(run);
@@ -165,7 +164,6 @@ static void missing_stays_missing(void **state)
 	autorun struct run *run = NULL, *again = NULL;
 	struct run_service *service;
 
-	(void)state;
 	skip_if_padding_is_open();
 	run = support_full_run();
 	service = &run->services[0];
@@ -189,7 +187,6 @@ static void empty_survives(void **state)
 	struct run run = {0};
 	autorun struct run *again = read_back(&run);
 
-	(void)state;
 	compare_runs(&run, again);
 }
 
@@ -198,7 +195,6 @@ static void limits_survive(void **state)
 	autorun struct run *run = NULL, *again = NULL;
 	struct histogram *h;
 
-	(void)state;
 	skip_if_padding_is_open();
 	run = support_full_run();
 	h = &run->services[0].stages[STAGE_SERVICE].histogram;
@@ -217,7 +213,6 @@ static void counts_survive_without_the_first_one(void **state)
 {
 	autorun struct run *run = NULL, *again = NULL;
 
-	(void)state;
 	skip_if_padding_is_open();
 	run = support_full_run();
 	run->services[0].websocket.connections = run->services[0].events.responses = 0;
@@ -230,7 +225,6 @@ static void names_of_processes_may_be_anything(void **state)
 {
 	autorun struct run *run = support_observer_run(), *again = NULL;
 
-	(void)state;
 	strcpy(run->services[0].processes[0].comm, "a\xff\"\n\\b");
 	again = read_back(run);
 	assert_string_equal(again->services[0].processes[0].comm, "a?\"\n\\b");
@@ -287,7 +281,6 @@ static void every_member_is_written_from_its_own_place(void **state)
 	json_t *document = json_loads(text, 0, NULL);
 	bool seen[LARGEST_NUMBER] = {0};
 
-	(void)state;
 	check_distinct(document, seen);
 	json_decref(document);
 }
@@ -298,7 +291,6 @@ static void derived_values_are_written(void **state)
 	autorun struct run *run = support_observer_run();
 	autofree char *text = NULL;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 10; i++)
 		histogram_record(&h, i);
 	run->services[0].stages[STAGE_SERVICE].histogram = h;
@@ -358,7 +350,6 @@ static const struct {
 
 static void malformed_is_refused_by_name(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(malformed); i++) {
 		autofree char *error = NULL;
 
@@ -425,7 +416,6 @@ static void damage_is_refused_by_name(void **state)
 	autorun struct run *run = support_observer_run();
 	autofree char *text = run_to_json(run);
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
 		autofree char *damaged = replace(text, damages[i].from, damages[i].to);
 		autofree char *error = NULL;
@@ -453,7 +443,6 @@ static void unknown_and_optional_members_are_accepted(void **state)
 	autorun struct run *run = support_observer_run();
 	autofree char *text = run_to_json(run);
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
 		autofree char *changed = replace(text, changes[i].from, changes[i].to);
 		autofree char *error = NULL;
@@ -471,7 +460,6 @@ static void absent_stage_is_not_measured(void **state)
 	autofree char *text = run_to_json(run), *error = NULL;
 	autofree char *changed = replace(text, "\"service\":{", "\"x\":{");
 
-	(void)state;
 	assert_int_equal(run_from_json(changed, strlen(changed), &again, &error), 0);
 	assert_false(again->services[0].stages[STAGE_SERVICE].measured);
 	assert_string_equal(again->services[0].stages[STAGE_SERVICE].reason,

@@ -90,7 +90,6 @@ static void schema_has_what_is_written(void **state)
 	const char *type;
 	json_t *structure;
 
-	(void)state;
 	wrong += count_unwritten(schema, "document");
 	json_object_foreach (json_object_get(schema, "$defs"), type, structure)
 		wrong += count_unwritten(structure, type);

@@ -42,7 +42,6 @@ static double sample(const char *text, const char *name)
 
 static void test_edges_are_bounds_of_buckets(void **state)
 {
-	(void)state;
 	for (enum metrics_buckets buckets = METRICS_COARSE; buckets <= METRICS_FINE; buckets++) {
 		uint64_t last = 0;
 
@@ -63,7 +62,6 @@ static void test_a_coarse_edge_is_at_5_ms(void **state)
 {
 	unsigned int found = 0;
 
-	(void)state;
 	for (unsigned int i = 0; i < metrics_edge_count(METRICS_COARSE); i++) {
 		uint64_t edge = metrics_edge_ns(METRICS_COARSE, i);
 
@@ -78,7 +76,6 @@ static void test_coarse_is_less_than_half(void **state)
 	autorun struct run *run = support_observer_run();
 	size_t lines[2] = {0};
 
-	(void)state;
 	run->service_count = 1;
 	for (enum metrics_buckets buckets = METRICS_COARSE; buckets <= METRICS_FINE; buckets++) {
 		autometrics struct metrics *metrics = metrics_new(buckets);
@@ -100,7 +97,6 @@ static void test_counts_below_edges_are_exact(void **state)
 	autometrics struct metrics *metrics = metrics_new(METRICS_FINE);
 	autofree char *text = NULL;
 
-	(void)state;
 	memset(&stage->histogram, 0, sizeof(stage->histogram));
 	for (unsigned int i = 0; i < METRICS_EDGES_MAX; i++) {
 		histogram_record(&stage->histogram, metrics_edge_ns(METRICS_FINE, i));
@@ -132,7 +128,6 @@ static void test_counts_never_go_down(void **state)
 				   "netns=\"%u\",stage=\"respond\",le=\"0.000001023\"}";
 	char sampled[256];
 
-	(void)state;
 	snprintf(sampled, sizeof(sampled), name, run->services[0].netns);
 	memset(h, 0, sizeof(*h));
 	for (unsigned int round = 0; round < 3; round++) {
@@ -155,7 +150,6 @@ static void test_openmetrics_names_counters_by_family(void **state)
 	autofree char *plain = text_of(metrics, run, METRICS_PROMETHEUS);
 	autofree char *open = text_of(metrics, run, METRICS_OPENMETRICS);
 
-	(void)state;
 	assert_non_null(strstr(plain, "# TYPE sojourn_exchanges_total counter\n"));
 	assert_non_null(strstr(open, "# TYPE sojourn_exchanges counter\n"));
 	assert_non_null(strstr(open, "\nsojourn_exchanges_total{"));
@@ -172,7 +166,6 @@ static void test_openmetrics_has_exemplars(void **state)
 	autofree char *open = NULL, *plain = NULL;
 	const char *at, *end;
 
-	(void)state;
 	for (uint64_t i = 0; i < 2; i++) {
 		newest[i].ended_ns = (7 + i) * NSEC_PER_SEC;
 		newest[i].sample.known = RUN_SAMPLE_STAGE(STAGE_SERVICE);
@@ -200,7 +193,6 @@ static void test_unknown_is_absent(void **state)
 	autometrics struct metrics *metrics = metrics_new(METRICS_FINE);
 	autofree char *text = NULL;
 
-	(void)state;
 	run->services[0].time_wait.known = false;
 	support_miss_stage(&run->services[0], STAGE_RECEIVE, "refused");
 	text = text_of(metrics, run, METRICS_PROMETHEUS);
@@ -216,7 +208,6 @@ static void test_names_are_escaped(void **state)
 	autometrics struct metrics *metrics = metrics_new(METRICS_FINE);
 	autofree char *text = NULL;
 
-	(void)state;
 	strcpy(run->services[0].processes[0].comm, "a\"b\\c\nd");
 	text = text_of(metrics, run, METRICS_PROMETHEUS);
 	assert_non_null(strstr(text, "process=\"a\\\"b\\\\c\\nd\""));
@@ -229,7 +220,6 @@ static void test_foreign_bytes_are_replaced(void **state)
 	autometrics struct metrics *metrics = metrics_new(METRICS_FINE);
 	autofree char *text = NULL, *otlp = NULL;
 
-	(void)state;
 	strcpy(run->services[0].processes[0].comm, "caf\xe9");
 	text = text_of(metrics, run, METRICS_PROMETHEUS);
 	assert_non_null(strstr(text, "process=\"caf?\""));
@@ -245,7 +235,6 @@ static void test_an_unknown_host_is_left_out(void **state)
 	autometrics struct metrics *metrics = metrics_new(METRICS_FINE);
 	autofree char *otlp = NULL;
 
-	(void)state;
 	free(TAKE_PTR(run->host));
 	free(TAKE_PTR(run->kernel));
 	otlp = metrics_otlp(metrics, run, 1, 2);
@@ -267,7 +256,6 @@ static void test_otlp_buckets_are_not_cumulative(void **state)
 	autofree char *text = NULL;
 	const char *found;
 
-	(void)state;
 	for (enum stage i = 0; i < STAGE_COUNT; i++)
 		run->services[0].stages[i].measured = i == STAGE_SERVICE;
 	memset(&stage->histogram, 0, sizeof(stage->histogram));
@@ -294,7 +282,6 @@ static void test_documented(void **state)
 	autofree char *docs = calloc(1, 65536);
 	size_t metrics_count = 0, rows = 0;
 
-	(void)state;
 	assert_non_null(file);
 	assert_true(fread(docs, 1, 65535, file) > 0);
 	for (const char *at = text; (at = strstr(at, "# TYPE ")); at++) {
@@ -330,7 +317,6 @@ static void test_accept(void **state)
 	};
 	/* clang-format on */
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (metrics_choose(cases[i].accept) != cases[i].format)
 			fail_msg("'%s'", cases[i].accept);

@@ -30,7 +30,6 @@ static void only_the_doctor_tells_of_resources(void **state)
 	autorun struct run *observer = support_observer_run();
 	autofree char *text = run_to_json(observer);
 
-	(void)state;
 	assert_null(strstr(text, "\"resources\""));
 	assert_null(strstr(text, "\"looked_at\""));
 	assert_null(strstr(text, "\"did\""));
@@ -42,7 +41,6 @@ static void not_looked_is_not_healthy(void **state)
 	autorun struct run *observer = support_observer_run(), *again = read_back(observer);
 	autorun struct run *looked = support_observer_run(), *healthy = NULL;
 
-	(void)state;
 	assert_null(again->not_seen);
 	looked->not_seen = calloc(1, sizeof(char *));
 	healthy = read_back(looked);
@@ -56,7 +54,6 @@ static void merging_keeps_the_observers(void **state)
 	autorun struct run *rest = calloc(1, sizeof(*rest));
 	autofree char *error = NULL;
 
-	(void)state;
 	assert_non_null(rest);
 	rest->driver = TAKE_PTR(observer->driver);
 	rest->sweep = TAKE_PTR(observer->sweep);
@@ -73,7 +70,6 @@ static void merging_observers_adds_up(void **state)
 	autorun struct run *one = support_observer_run(), *two = support_observer_run();
 	autofree char *error = NULL;
 
-	(void)state;
 	assert_non_null(ARRAY_APPEND(one->findings, one->finding_count));
 	assert_non_null(ARRAY_APPEND(two->findings, two->finding_count));
 	assert_int_equal(run_add_text(&one->not_seen, "rates"), 0);
@@ -96,7 +92,6 @@ static void a_wrong_finding_is_refused(void **state)
 		"1\",\"buckets\":{\"layout\":\"log-linear\",\"sub_bits\":6,"
 		"\"value_bits\":40},\"duration_ns\":1,\"findings\":[{\"id\":7}]}";
 
-	(void)state;
 	support_refuse(text, strlen(text), &error);
 	assert_non_null(strstr(error, "findings[0].id"));
 }
@@ -137,7 +132,6 @@ static void findings_are_printed(void **state)
 	struct run_finding *finding = ARRAY_APPEND(observer->findings, observer->finding_count);
 	autofree char *text = NULL, *error = NULL;
 
-	(void)state;
 	assert_non_null(finding);
 	fill(finding, "ports-exhausted", "ephemeral_ports");
 	assert_int_equal(run_add_text(&observer->not_seen, "rates"), 0);
@@ -153,7 +147,6 @@ static void healthy_is_one_line(void **state)
 	autorun struct run *run = support_observer_run();
 	autofree char *before = support_render(run, 100, false), *after = NULL;
 
-	(void)state;
 	assert_null(strstr(before, "running out"));
 	run->not_seen = calloc(1, sizeof(char *));
 	after = support_render(run, 100, false);

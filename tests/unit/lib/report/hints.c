@@ -46,7 +46,6 @@ static void only_what_is_inferred_and_long(void **state)
 		{"inferred", NSEC_PER_SEC, 1},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		autorun struct run *run = run_of_accept(cases[i].source);
 		struct run_service *service = &run->services[0];
@@ -68,7 +67,6 @@ static void the_queue_bounds_the_wait(void **state)
 	struct histogram *waits = &run->services[0].stages[STAGE_ACCEPT_QUEUE].histogram;
 	struct report_hint hint;
 
-	(void)state;
 	run->duration_ns = 2 * NSEC_PER_SEC;
 	for (unsigned int i = 0; i < 60; i++)
 		histogram_record(waits, NSEC_PER_SEC);
@@ -115,7 +113,6 @@ static void far_above_the_path(void **state)
 	struct run_service *service = &run->services[0];
 	struct report_hint hints[REPORT_HINTS];
 
-	(void)state;
 	assert_int_equal(hints_of(run, hints), 1);
 	assert_non_null(strstr(hints[0].text, "--transmit all shows"));
 	/* A path of 30 ms explains the network's time. */
@@ -137,7 +134,6 @@ static void pauses_within_responses(void **state)
 	struct run_service *service = &run->services[0];
 	struct report_hint hints[REPORT_HINTS];
 
-	(void)state;
 	service->losses[RUN_LOSS_TRAILING] = service->exchanges / 2;
 	assert_int_equal(hints_of(run, hints), 1);
 	assert_non_null(strstr(hints[0].text, "--quiet-time with a longer one"));
@@ -191,7 +187,6 @@ static void waits_for_upstreams(void **state)
 	autorun struct run *parallel = run_of_calls(400, 8 * NSEC_PER_MSEC);
 	struct run_upstream *row = exact->services[0].upstreams;
 
-	(void)state;
 	assert_said(exact,
 		    "(port 9000) for 80 % of its service: 1.00 calls of 8.00 ms per request. "
 		    "2.00 ms are its own and the network's");
@@ -238,7 +233,6 @@ static void waits_for_upstreams_on_other_hosts(void **state)
 	struct run_service *front = &run->services[0], *far = &run->services[1];
 	struct run_upstream *row = front->upstreams;
 
-	(void)state;
 	front->host = strdup("a");
 	far->host = strdup("b");
 	far->netns = 77;

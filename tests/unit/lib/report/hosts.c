@@ -52,7 +52,6 @@ static void the_slow_one_is_named(void **state)
 	autorun struct run *a = host_with("a", 20000), *b = host_with("b", 5000000);
 	autorun struct run *c = host_with("c", 30000);
 
-	(void)state;
 	support_check_short(three_hosts(a, b, c), "hosts-slow", 100);
 	support_check_short(a, "hosts-slow-60", 60);
 	support_check_golden(a, "hosts-slow-long", 100);
@@ -63,7 +62,6 @@ static void alike_ones_are_not_blamed(void **state)
 	autorun struct run *a = host_with("a", 2000000), *b = host_with("b", 2200000);
 	autorun struct run *c = host_with("c", 2100000);
 
-	(void)state;
 	support_check_short(three_hosts(a, b, c), "hosts-alike", 100);
 }
 
@@ -73,7 +71,6 @@ static void one_that_hangs_comes_first(void **state)
 	autorun struct run *a = host_with("a", 5000000), *b = host_with("b", 20000);
 	autorun struct run *c = host_with("c", 30000);
 
-	(void)state;
 	b->services[0].open.read = b->services[0].open.unread = (struct run_number){true, 4};
 	b->services[0].open.oldest_ns = (struct run_number){true, 12300000000};
 	support_check_short(three_hosts(a, b, c), "hosts-hanging", 100);
@@ -96,7 +93,6 @@ static void idle_ones_are_not_compared(void **state)
 	autorun struct run *c = host_with("c", 30000), *d = host_with("d", 20000);
 	autorun struct run *e = NULL;
 
-	(void)state;
 	make_idle(d);
 	assert_int_equal(run_merge(a, d, NULL), 0);
 	support_check_short(three_hosts(a, b, c), "hosts-idle", 100);
@@ -135,7 +131,6 @@ static void a_late_driver_makes_no_host_slow(void **state)
 {
 	autorun struct run *a = host_with("a", 20000), *b = host_with("b", 20000);
 
-	(void)state;
 	assert_int_equal(run_merge(a, b, NULL), 0);
 	join(a, 900000);
 	support_check_short(a, "hosts-late-driver", 100);
@@ -149,7 +144,6 @@ static void one_is_idle_beside_joined_ones(void **state)
 	autofree struct report_host *hosts = NULL;
 	size_t count;
 
-	(void)state;
 	make_idle(c);
 	three_hosts(a, b, c);
 	join(a, 0);
@@ -197,7 +191,6 @@ static void pods_that_do_the_same_are_compared(void **state)
 {
 	autorun struct run *run = host_with_pods("node");
 
-	(void)state;
 	support_check_short(run, "hosts-pods", 100);
 }
 
@@ -205,7 +198,6 @@ static void pods_on_several_hosts(void **state)
 {
 	autorun struct run *a = host_with_pods("a"), *b = host_with_pods("b");
 
-	(void)state;
 	strcpy(b->services[1].place.pod, "web-7d9f8b6c5d-zzzzz");
 	assert_int_equal(run_merge(a, b, NULL), 0);
 	support_check_short(a, "hosts-pods-and-hosts", 100);
@@ -230,7 +222,6 @@ static void the_drivers_pod_is_reported(void **state)
 {
 	autorun struct run *run = host_with_pods("node"), *driver = support_driver_run();
 
-	(void)state;
 	assert_int_equal(run_merge(run, driver, NULL), 0);
 	join_pods(run, 0);
 	assert_ptr_equal(report_driven_service(run), &run->services[1]);
@@ -246,7 +237,6 @@ static void foreign_names_do_no_harm(void **state)
 	autorun struct run *a = host_with("a", 20000), *b = host_with(name, 5000000);
 	autorun struct run *c = host_with("%s%n", 30000);
 
-	(void)state;
 	support_check_short(three_hosts(a, b, c), "hosts-foreign", 80);
 }
 

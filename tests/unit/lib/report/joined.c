@@ -45,7 +45,6 @@ static void steps_as_markdown(void **state)
 	size_t length;
 	FILE *file = open_memstream(&text, &length);
 
-	(void)state;
 	assert_non_null(file);
 	assert_int_equal(report_markdown(runs, names, 1, &(struct report_options){0}, file), 0);
 	fclose(file);
@@ -59,7 +58,6 @@ static void steps_as_csv(void **state)
 	size_t length;
 	FILE *file = open_memstream(&text, &length);
 
-	(void)state;
 	assert_non_null(file);
 	assert_int_equal(report_csv(run, file), 0);
 	fclose(file);

@@ -44,7 +44,6 @@ static void others_are_served(void **state)
 	autorun struct run *run = run_with_others();
 	struct run_samples *seen = run->services[0].samples;
 
-	(void)state;
 	assert_int_equal(join_run(run, 0), 0);
 	support_check_golden(run, "others-joined", 100);
 	support_check_golden(run, "others-joined-80", 80);
@@ -69,7 +68,6 @@ static void sources_and_caveats(void **state)
 	autorun struct run *run = support_sampled_run();
 	struct run_service *service = &run->services[0];
 
-	(void)state;
 	support_send_stages(service, 60);
 	service->transmit_followed += 3;
 	service->losses[RUN_LOSS_TRANSMIT_UNSEEN] = 3;

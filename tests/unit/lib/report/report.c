@@ -27,7 +27,6 @@ static void merged(void **state)
 {
 	autorun struct run *run = merged_run();
 
-	(void)state;
 	support_check_golden(run, "merged", 100);
 	support_check_golden(run, "merged-80", 80);
 }
@@ -38,7 +37,6 @@ static void joined(void **state)
 	autorun struct run *run = support_sampled_run();
 	struct run_samples *seen = run->services[0].samples;
 
-	(void)state;
 	seen->samples[0].stage_ns[STAGE_RESPOND] = 30000;
 	seen->samples[1].known |= RUN_SAMPLE_STAGE(STAGE_TRANSMIT_QUEUE);
 	assert_int_equal(join_run(run, 12), 0);
@@ -51,7 +49,6 @@ static void joined_with_losses(void **state)
 	autorun struct run *run = support_sampled_run();
 	struct run_samples *seen = run->services[0].samples;
 
-	(void)state;
 	seen->count -= 3;
 	seen->lost = 3;
 	run_samples_lower(seen, RUN_SAMPLE_ALL / 4);
@@ -67,7 +64,6 @@ static void observer_only(void **state)
 {
 	autorun struct run *run = support_observer_run();
 
-	(void)state;
 	support_check_golden(run, "observer-only", 100);
 	support_check_golden(run, "observer-only-80", 80);
 }
@@ -76,7 +72,6 @@ static void driver_only(void **state)
 {
 	autorun struct run *run = support_driver_run();
 
-	(void)state;
 	support_check_golden(run, "driver-only", 100);
 	run->driver->observer_error = strdup("http://127.0.0.1:9300: connection refused");
 	run->driver->new_connections = true;
@@ -88,7 +83,6 @@ static void missing_stage(void **state)
 {
 	autorun struct run *run = merged_run();
 
-	(void)state;
 	support_miss_stage(&run->services[0], STAGE_ACCEPT_QUEUE,
 			   "this kernel has no tracepoint at the return of accept(), and "
 			   "attaching fexit is refused (EPERM)");
@@ -99,7 +93,6 @@ static void missing_stage_of_observer(void **state)
 {
 	autorun struct run *run = support_observer_run();
 
-	(void)state;
 	support_miss_stage(&run->services[0], STAGE_RESPOND, "not attached (EPERM)");
 	support_check_golden(run, "missing-stage-observer-only", 100);
 }
@@ -112,7 +105,6 @@ static void transmit(void **state)
 {
 	autorun struct run *run = merged_run();
 
-	(void)state;
 	support_send_stages(&run->services[0], 60);
 	run->services[0].transmit_followed += 3;
 	run->services[0].losses[RUN_LOSS_TRANSMIT_UNSEEN] = 3;
@@ -126,7 +118,6 @@ static void transmit_without_samples(void **state)
 	autorun struct run *run = merged_run();
 	autofree char *text = NULL;
 
-	(void)state;
 	support_send_stages(&run->services[0], 0);
 	text = support_render(run, 100, false);
 	assert_non_null(strstr(
@@ -138,7 +129,6 @@ static void transmit_of_observer(void **state)
 {
 	autorun struct run *run = support_observer_run();
 
-	(void)state;
 	support_send_stages(&run->services[0], 60);
 	run->services[0].transmit_followed += 1;
 	run->services[0].losses[RUN_LOSS_TRANSMIT_UNSEEN] = 1;
@@ -154,7 +144,6 @@ static void idle_services_share_a_line(void **state)
 	autofree char *text = NULL, *missed = NULL;
 	struct run_service *idle = support_add_service(run, 9000, 0);
 
-	(void)state;
 	idle->accepted = 0;
 	text = support_render_as(run, &options);
 	assert_non_null(strstr(text, "\nno exchanges tcp 127.0.0.1:9000 nginx\n-v prints more\n"));
@@ -181,7 +170,6 @@ static void unsent_says_why(void **state)
 		{RUN_ERROR_REFUSED, "never sent, connections being refused, or busy"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		autorun struct run *run = support_driver_run();
 		autofree char *text = NULL;
@@ -200,7 +188,6 @@ static void zero_requests(void **state)
 {
 	autorun struct run *run = merged_run();
 
-	(void)state;
 	run->driver->requests = run->driver->connects = 0;
 	memset(&run->driver->round_trip, 0, sizeof(run->driver->round_trip));
 	memset(&run->driver->connect, 0, sizeof(run->driver->connect));
@@ -220,7 +207,6 @@ static void nothing_at_all(void **state)
 	struct run run = {.driver = &driver, .cost = &cost};
 	autofree char *text = support_render(&run, 100, false);
 
-	(void)state;
 	support_check_text(text, 100);
 	assert_non_null(strstr(text, "no request was completed"));
 }
@@ -229,7 +215,6 @@ static void count_mismatch(void **state)
 {
 	autorun struct run *run = merged_run();
 
-	(void)state;
 	run->services[0].exchanges = 1017;
 	support_check_golden(run, "count-mismatch", 100);
 }
@@ -240,7 +225,6 @@ static void negative_network(void **state)
 	autorun struct run *run = merged_run();
 	autofree char *text = NULL;
 
-	(void)state;
 	run->services[0].accept_delay_ns = 1000 * 500000ULL;
 	text = support_render(run, 100, false);
 	support_check_text(text, 100);
@@ -254,7 +238,6 @@ static void everything_went_wrong(void **state)
 	autorun struct run *run = merged_run();
 	struct run_service *service = &run->services[0];
 
-	(void)state;
 	for (unsigned int i = 0; i < RUN_LOSS_COUNT; i++)
 		service->losses[i] = 1000 * (i + 1);
 	for (unsigned int i = 0; i < RUN_CLOSE_COUNT; i++)
@@ -308,7 +291,6 @@ static void short_reports(void **state)
 	autorun struct run *joined = support_sampled_run(), *merged = merged_run();
 	autorun struct run *observer = support_observer_run(), *driver = support_driver_run();
 
-	(void)state;
 	assert_int_equal(join_run(joined, 12), 0);
 	support_check_short(joined, "short-joined", 100);
 	support_check_short(joined, "short-joined-60", 60);
@@ -334,7 +316,6 @@ static void a_short_report_fits_on_a_screen(void **state)
 	autorun struct run *run = support_sampled_run();
 	autofree char *text = NULL, *crowded = NULL;
 
-	(void)state;
 	assert_int_equal(join_run(run, 12), 0);
 	text = support_render_as(run, &options);
 	assert_true(lines_of(text) <= 25);
@@ -356,7 +337,6 @@ static void narrow_pages_keep_units(void **state)
 	autorun struct run *driver = fleet_member("client-1", 1795248000000000000);
 	struct run *const runs[] = {joined, merged, driver};
 
-	(void)state;
 	assert_int_equal(join_run(joined, 12), 0);
 	support_send_stages(&merged->services[0], 60);
 	support_split(&merged->services[0], 3);
@@ -378,7 +358,6 @@ static void ascii_is_ascii(void **state)
 	autorun struct run *run = merged_run();
 	autofree char *text = NULL, *all = NULL;
 
-	(void)state;
 	strcpy(run->services[0].processes[0].comm, "n\u00e4me");
 	text = support_render_as(run, &options);
 	options.verbose = true;
@@ -405,7 +384,6 @@ static void the_locale_decides(void **state)
 	};
 	struct report_options options;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		setenv("LC_ALL", cases[i].all, 1);
 		setenv("LC_CTYPE", cases[i].ctype, 1);
@@ -426,7 +404,6 @@ static void source_ports_are_told_once(void **state)
 	autofree char *text = NULL, *few = NULL, *many = NULL;
 	const char *told;
 
-	(void)state;
 	strcpy(support_add_service(run, 53, 10)->protocol, "udp");
 	for (size_t i = 0; i < run->service_count; i++) {
 		run->services[i].ports.used = (struct run_number){true, 1234};
@@ -454,7 +431,6 @@ static void first_byte_only_where_it_differs(void **state)
 	autorun struct run *run = support_driver_run();
 	autofree char *same = NULL, *apart = NULL;
 
-	(void)state;
 	run->driver->first_byte = run->driver->round_trip;
 	same = support_render(run, 100, false);
 	assert_null(strstr(same, "first byte"));
@@ -469,7 +445,6 @@ static void several_services(void **state)
 {
 	autorun struct run *run = merged_run();
 
-	(void)state;
 	support_add_service(run, 8443, 2000);
 	support_add_service(run, 9000, 0)->accepted = 0;
 	support_check_golden(run, "several-services", 100);
@@ -484,7 +459,6 @@ static void many_services(void **state)
 	autorun struct run *run = support_observer_run();
 	struct run_service *hung, *multiplexed;
 
-	(void)state;
 	support_add_service(run, 8081, 20);
 	support_add_service(run, 8082, 2000)->losses[RUN_LOSS_STORAGE_FAILED] = 3;
 	support_add_service(run, 8083, 0)->accepted = 0;
@@ -506,7 +480,6 @@ static void outcomes_of_many_services(void **state)
 	const struct report_options options = {.width = 200};
 	autofree char *text = NULL;
 
-	(void)state;
 	service = support_add_service(run, 8081, 1000);
 	service->responses.count = 1000;
 	service->responses.status[4] = 20;
@@ -534,7 +507,6 @@ static void several_drivers(void **state)
 	autorun struct run *second = fleet_member("client-2", 1795248000500000000);
 	autorun struct run *observer = support_observer_run(), *other = support_observer_run();
 
-	(void)state;
 	assert_int_equal(run_merge(run, second, NULL), 0);
 	assert_int_equal(run_merge(run, observer, NULL), 0);
 	support_check_golden(run, "several-drivers", 100);
@@ -564,7 +536,6 @@ static void driven_service_is_found(void **state)
 	};
 	autorun struct run *run = merged_run();
 
-	(void)state;
 	support_add_service(run, 80, 10);
 	support_add_service(run, 443, 3000);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -597,7 +568,6 @@ static void units_follow_the_round_trip(void **state)
 	};
 	autorun struct run *run = merged_run();
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		autofree char *text = NULL;
 
@@ -616,7 +586,6 @@ static void colour_only_adds_escapes(void **state)
 		      *coloured = support_render(run, 100, true);
 	char *out = coloured;
 
-	(void)state;
 	assert_non_null(strstr(coloured, "\033[0;1;33mnetwork + client"));
 	assert_null(strchr(plain, '\033'));
 	for (const char *in = coloured; *in; in++) {
@@ -635,7 +604,6 @@ static void escapes_in_names_are_not_printed(void **state)
 	autorun struct run *run = merged_run();
 	autofree char *text = NULL;
 
-	(void)state;
 	strcpy(run->services[0].processes[0].comm, "a\033[2J\nb");
 	free(run->host);
 	run->host = strdup("\033]0;x\007");
@@ -652,7 +620,6 @@ static void options_without_a_terminal(void **state)
 	struct report_options options = {.colour = true, .width = 7};
 	autofclose FILE *file = tmpfile();
 
-	(void)state;
 	report_options_for(file, &options);
 	assert_false(options.colour);
 	assert_int_equal(options.width, 0);
@@ -664,7 +631,6 @@ static void write_errors_are_reported(void **state)
 	autorun struct run *run = merged_run();
 	FILE *file = fopen("/dev/full", "w");
 
-	(void)state;
 	assert_non_null(file);
 	setvbuf(file, NULL, _IONBF, 0);
 	assert_true(report_text(run, &options, file) < 0);

@@ -48,7 +48,6 @@ static void test_plateau(void **state)
 	autorun struct run *run = sweep_run("connections");
 	autofree char *text = NULL;
 
-	(void)state;
 	run->sweep->plateau = (struct run_number){true, 2500};
 	run->sweep->knee = (struct run_number){true, 3};
 	run->sweep->misfit_per_mille = (struct run_number){true, 12};
@@ -89,7 +88,6 @@ static void test_none(void **state)
 	autorun struct run *run = sweep_run("rate");
 	autofree char *text = NULL;
 
-	(void)state;
 	run->sweep->connections = 50;
 	run->sweep->unfitted = strdup("throughput still grew at the last step");
 	run->sweep->steps[0].server_exchanges = (struct run_number){true, 1990};
@@ -113,7 +111,6 @@ static void test_failures(void **state)
 	struct run_sweep_step *step = ARRAY_APPEND(run->sweep->steps, run->sweep->step_count);
 	autofree char *text = NULL;
 
-	(void)state;
 	assert_non_null(step);
 	step->load = 600;
 	step->duration_ns = NSEC_PER_SEC;

@@ -39,7 +39,6 @@ static void failure_is_the_headline(void **state)
 	autorun struct run *run = merged_run();
 	autofree char *text = NULL, *few = NULL;
 
-	(void)state;
 	set_status(run->driver, "404", 1000);
 	run->driver->errors[RUN_ERROR_STATUS] = 1000;
 	text = support_render_as(run, &options);
@@ -62,7 +61,6 @@ static void redirects_are_named(void **state)
 	autorun struct run *run = merged_run();
 	autofree char *text = NULL;
 
-	(void)state;
 	set_status(run->driver, "302", 999);
 	set_status(run->driver, "304", 1);
 	text = support_render_as(run, &options);
@@ -76,7 +74,6 @@ static void broken_assertions_stand_behind_the_verdict(void **state)
 	autorun struct run *run = merged_run();
 	autofree char *text = support_render_as(run, &options);
 
-	(void)state;
 	assert_non_null(strstr(text, " the client\nbroken: p99<5ms is 7.3 ms\n\ntcp "));
 }
 
@@ -96,7 +93,6 @@ static void different_sets_are_not_divided(void **state)
 		{1000, 4, "the service speaks HTTP/2, whose requests overlap"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct report_options options = {.width = 300};
 		autorun struct run *run = merged_run();
@@ -168,7 +164,6 @@ static void the_verdict_names_who_can_help(void **state)
 		{STAGE_RESPOND, "being written: it is long or streamed"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		autorun struct run *run = run_mostly_in(cases[i].stage);
 
@@ -189,7 +184,6 @@ static void the_verdict_divides_service(void **state)
 		{35, 30, "in service: nginx takes this long: by turns it computes"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		autorun struct run *run = support_sampled_run();
 		struct run_samples *seen = run->services[0].samples;
@@ -219,7 +213,6 @@ static void nagle_is_named_where_it_explains(void **state)
 		{500, 1000, "held back the end of 500 of 1,000 responses until the client's ACK"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		autorun struct run *run = unserved_run();
 
@@ -242,7 +235,6 @@ static void late_writes_do_not_blame_the_network(void **state)
 		{1000, 1000, "not known where the time goes: 1,000 writes came after a pause of "},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		autorun struct run *run = unserved_run();
 
@@ -258,7 +250,6 @@ static void late_writes_leave_the_rest_known(void **state)
 {
 	autorun struct run *run = run_mostly_in(STAGE_SERVICE);
 
-	(void)state;
 	run->services[0].exchanges = 1000;
 	run->services[0].losses[RUN_LOSS_TRAILING] = 1000;
 	run->services[0].quiet_ns = (struct run_number){true, 1000};
@@ -282,7 +273,6 @@ static void a_pause_is_no_lack_of_workers(void **state)
 		 ": nginx needs more workers, or fewer"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		autorun struct run *run = run_mostly_in(STAGE_SOCKET_QUEUE);
 
@@ -314,7 +304,6 @@ static void overflows_do_not_blame_the_network(void **state)
 		 "in the network and the client: the accept queue was full (overflows: 200), and "},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		autorun struct run *run = unserved_run();
 
@@ -331,7 +320,6 @@ static void the_driver_as_the_limit_is_no_verdict(void **state)
 	autorun struct run *run = merged_run();
 	autofree char *text = NULL;
 
-	(void)state;
 	run->driver->limited = calloc(1, sizeof(*run->driver->limited));
 	run->driver->limited->by = strdup("cpu");
 	run->driver->limited->why = strdup("its CPU was full");
@@ -347,7 +335,6 @@ static void messages_have_no_verdict(void **state)
 	autorun struct run *run = support_observer_run();
 	autofree char *text = NULL, *few = NULL;
 
-	(void)state;
 	run->services[0].websocket.connections = 1;
 	run->services[0].websocket.messages_in = run->services[0].exchanges / 2;
 	few = support_render_as(run, &options);

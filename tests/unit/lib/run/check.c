@@ -447,7 +447,6 @@ static void a_sound_document_holds(void **state)
 	autofree char *text = run_to_json(run);
 	char **broken = NULL;
 
-	(void)state;
 	assert_int_equal(run_check(run, &broken), 0);
 	assert_int_equal(run_check_derived(text, strlen(text), run, &broken), 0);
 	if (broken)
@@ -456,7 +455,6 @@ static void a_sound_document_holds(void **state)
 
 static void what_is_broken_is_named(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
 		autorun struct run *run = sound_run();
 		char **broken = NULL;
@@ -474,7 +472,6 @@ static void every_rule_can_be_broken(void **state)
 {
 	const char *name;
 
-	(void)state;
 	for (size_t i = 0; (name = run_check_rule(i)); i++) {
 		bool found = false;
 
@@ -492,7 +489,6 @@ static void every_rule_is_documented(void **state)
 	autofree char *text = need(calloc(1, 1 << 20));
 	const char *section, *name;
 
-	(void)state;
 	assert_non_null(file);
 	assert_true(fread(text, 1, (1 << 20) - 1, file) > 0);
 	section = strstr(text, "\n## Invariants\n");
@@ -512,7 +508,6 @@ static void a_service_at_work_may_be_read_in_between(void **state)
 	autorun struct run *run = sound_run();
 	char **broken = NULL;
 
-	(void)state;
 	run->services[0].series->points[1].exchanges -= 700;
 	run->services[0].series->points[2].exchanges += 700;
 	forget_receive(run);
@@ -537,7 +532,6 @@ static void older_connections_may_take_longer(void **state)
 	autorun struct run *run = sound_run();
 	char **broken = NULL;
 
-	(void)state;
 	SERVICE->connections.value = 1;
 	run->joined = (run_joined_free(run->joined), NULL);
 	SERVICE->series = (run_series_free(SERVICE->series), NULL);
@@ -555,7 +549,6 @@ static void figures_that_do_not_follow_are_named(void **state)
 	autofree char *text = run_to_json(run), *error = NULL;
 	char *at = strstr(text, "\"p99_ns\":"), **broken = NULL;
 
-	(void)state;
 	/* In the first histogram of the text. */
 	assert_non_null(at);
 	strchr(at, ',')[-1] ^= 1;

@@ -56,7 +56,6 @@ static void merge_works_either_way(void **state)
 	autorun struct run *other_observer = support_observer_run();
 	autorun struct run *other_driver = support_driver_run();
 
-	(void)state;
 	rename_host(driver, "client");
 	rename_host(other_driver, "client");
 	merge(driver, observer);
@@ -126,7 +125,6 @@ static void drivers_add_exactly(void **state)
 	struct run *parts[3];
 	uint64_t random = 88172645463325252ULL;
 
-	(void)state;
 	clear_counts(all->driver);
 	for (unsigned int i = 0; i < 3; i++) {
 		parts[i] = driver_run((const char *const[]){"a", "b", "c"}[i], 0, 4);
@@ -192,7 +190,6 @@ static void the_time_that_all_share(void **state)
 	autorun struct run *lost = steady_run("a", 2, 4, 100), *late = steady_run("b", 2, 4, 10);
 	autorun struct run *first = steady_run("a", 2, 4, 100);
 
-	(void)state;
 	assert_false(run_driver_shared(a->driver).apart);
 	merge(together, other);
 	assert_false(run_driver_shared(together->driver).apart);
@@ -216,7 +213,6 @@ static void waiting_for_a_cpu_adds_if_all_know_it(void **state)
 	autorun struct run *first = driver_run("a", 0, 1), *second = driver_run("b", 0, 1),
 			   *silent = driver_run("c", 0, 1);
 
-	(void)state;
 	first->driver->cpu_wait_ns = (struct run_number){true, 5};
 	second->driver->cpu_wait_ns = (struct run_number){true, 7};
 	silent->driver->cpu_wait_ns = (struct run_number){0};
@@ -233,7 +229,6 @@ static void the_parts_remain(void **state)
 	autorun struct run *c = driver_run("c", 20, 2);
 	const struct run_driver *driver = a->driver;
 
-	(void)state;
 	b->driver->requests = 77;
 	free(b->driver->target);
 	b->driver->target = strdup("http://127.0.0.1:8081/");
@@ -258,7 +253,6 @@ static void intervals_are_aligned(void **state)
 {
 	autorun struct run *a = driver_run("a", 0, 3), *b = driver_run("b", 2, 3);
 
-	(void)state;
 	b->driver->begin_ns -= SECOND * 4 / 10; /* 1.6 s: nearest to the third */
 	respond(a, 2, 1000);
 	respond(b, 0, 2000);
@@ -277,7 +271,6 @@ static void intervals_of_other_lengths_are_joined(void **state)
 	autorun struct run *a = driver_run("a", 0, 5), *b = driver_run("b", 0, 3);
 	autorun struct run *odd = driver_run("c", 0, 5);
 
-	(void)state;
 	b->driver->interval_ns = 2 * SECOND;
 	for (size_t i = 0; i < 3; i++)
 		b->driver->intervals[i].begin_ns *= 2;
@@ -298,7 +291,6 @@ static void far_apart(void **state)
 {
 	autorun struct run *a = driver_run("a", 0, 5), *b = driver_run("b", 7200, 5);
 
-	(void)state;
 	respond(a, 1, 1000);
 	respond(b, 1, 1000);
 	merge(a, b);
@@ -311,7 +303,6 @@ static void failures_keep_their_time(void **state)
 {
 	autorun struct run *a = driver_run("a", 10, 5), *b = driver_run("b", 12, 5);
 
-	(void)state;
 	for (unsigned int i = 0; i < 2; i++) {
 		struct run_driver *driver = i ? b->driver : a->driver;
 
@@ -335,7 +326,6 @@ static void what_cannot_be_merged_is_named(void **state)
 	autorun struct run *whole = driver_run("e", 0, 2), *timeless = driver_run("f", 0, 2);
 	autorun struct run *observer = support_observer_run();
 
-	(void)state;
 	closed->driver->arrival = strdup("closed");
 	open->driver->arrival = strdup("constant");
 	open->driver->rate = 7;
@@ -357,7 +347,6 @@ static void other_times_are_refused(void **state)
 	autorun struct run *observer = support_observer_run(), *same = support_observer_run();
 	autofree char *error = NULL, *swapped = NULL;
 
-	(void)state;
 	assert_int_equal(run_check_times(late, observer, &error), -EINVAL);
 	assert_non_null(strstr(error, "must overlap"));
 	assert_int_equal(run_check_times(observer, late, &swapped), -EINVAL);
@@ -373,7 +362,6 @@ static void runs_that_differ_in_times_alone_merge(void **state)
 	autorun struct run *one = driver_run("server", 0, 2), *other = driver_run("server", 0, 2);
 	autorun struct run *none = driver_run("server", 0, 2), *idle = driver_run("server", 0, 2);
 
-	(void)state;
 	other->driver->round_trip.sum++;
 	merge(one, other);
 	assert_int_equal(one->driver->part_count, 2);
@@ -386,7 +374,6 @@ static void older_documents_merge(void **state)
 {
 	autorun struct run *a = support_driver_run(), *b = support_driver_run();
 
-	(void)state;
 	merge(a, b);
 	assert_int_equal(a->driver->requests, 2000);
 	assert_int_equal(a->driver->duration_ns, 2 * SECOND);
@@ -398,7 +385,6 @@ static void observers_of_several_hosts(void **state)
 	autorun struct run *a = support_observer_run(), *b = support_observer_run();
 	autorun struct run *again = support_observer_run(), *driver = driver_run("client", 0, 2);
 
-	(void)state;
 	rename_host(b, "other");
 	merge(a, b);
 	merge(a, driver);
@@ -420,7 +406,6 @@ static void drift_is_a_correlation(void **state)
 	autorun struct run *run = driver_run("a", 0, 10);
 	struct run_driver *driver = run->driver;
 
-	(void)state;
 	assert_false(run_drift(driver).known); /* no rate but 0 */
 	for (size_t i = 0; i < 10; i++)
 		driver->intervals[i].requests = 1000 + 10 * i;
@@ -442,7 +427,6 @@ static void sweeps_are_refused(void **state)
 	autorun struct run *sweep = support_full_run(), *driver = support_driver_run();
 	autofree char *error = NULL;
 
-	(void)state;
 	assert_int_equal(run_merge(driver, sweep, &error), -EINVAL);
 	assert_non_null(strstr(error, "sweep: "));
 }
@@ -478,7 +462,6 @@ static void steps_add_by_name(void **state)
 		run_with_rows(RUN_ROWS_STEP, "b", (const char *const[]){"delete", "create"}, 2);
 	const struct run_row *steps;
 
-	(void)state;
 	merge(run, other);
 	run_free(other);
 	steps = run->driver->rows[RUN_ROWS_STEP].list;
@@ -504,7 +487,6 @@ static void statuses_add_from_the_lowest_up(void **state)
 		run_with_rows(RUN_ROWS_STATUS, "b", (const char *const[]){"200", "404"}, 2);
 	const struct run_row_list *rows = &run->driver->rows[RUN_ROWS_STATUS];
 
-	(void)state;
 	merge(run, other);
 	run_free(other);
 	assert_int_equal(rows->count, 3);
@@ -519,7 +501,6 @@ static void statuses_of_one_driver_alone_are_none(void **state)
 {
 	static const char *const names[] = {"200", "404"};
 
-	(void)state;
 	for (int known = 0; known < 2; known++) {
 		autorun struct run *run = known ? run_with_rows(RUN_ROWS_STATUS, "a", names, 2)
 						: driver_run("a", 0, 1);

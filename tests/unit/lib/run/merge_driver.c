@@ -26,7 +26,6 @@ static void rates_of_any_arrival_add_up(void **state)
 			   *c = load("poisson", 1);
 	autofree char *error = NULL;
 
-	(void)state;
 	assert_int_equal(run_merge(b, c, &error), 0);
 	assert_string_equal(b->driver->arrival, "poisson");
 	assert_int_equal(run_merge(a, b, &error), 0);
@@ -39,7 +38,6 @@ static void a_closed_loop_has_another_latency(void **state)
 	autorun struct run *closed = load("closed", 0), *open = load("constant", 7);
 	autofree char *error = NULL;
 
-	(void)state;
 	assert_int_equal(run_merge(closed, open, &error), -EINVAL);
 	assert_non_null(strstr(error, "driver.arrival: 'closed' and 'constant'"));
 	assert_non_null(strstr(error, "latency counts from when a request was due"));
@@ -48,7 +46,6 @@ static void a_closed_loop_has_another_latency(void **state)
 /* If a signal ended either of them, the requested load of both is unknown. */
 static void an_interrupted_driver_is_told_of(void **state)
 {
-	(void)state;
 	for (unsigned int i = 0; i < 2; i++) {
 		autorun struct run *a = load("constant", 7), *b = load("constant", 5);
 		struct run_driver *ended = i ? a->driver : b->driver;

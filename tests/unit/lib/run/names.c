@@ -26,7 +26,6 @@ static void check_help(const char *const *help, size_t count)
 
 static void tables_are_complete(void **state)
 {
-	(void)state;
 	check_names(run_stage_names, STAGE_COUNT);
 	check_names(run_close_names, RUN_CLOSE_COUNT);
 	check_names(run_loss_names, RUN_LOSS_COUNT);

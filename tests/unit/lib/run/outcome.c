@@ -9,7 +9,6 @@ static void test_bad_responses_count_once(void **state)
 	struct run_driver driver = {.requests = 100};
 	struct run_outcome outcome;
 
-	(void)state;
 	driver.errors[RUN_ERROR_STATUS] = 20;
 	driver.errors[RUN_ERROR_UNEXPECTED] = 30;
 	outcome = run_driver_outcome(&driver);
@@ -26,7 +25,6 @@ static void test_unanswered(void **state)
 	struct run_driver driver = {.requests = 60, .scheduled = 107, .unsent = 7};
 	struct run_outcome outcome;
 
-	(void)state;
 	driver.errors[RUN_ERROR_TIMEOUT] = 30;
 	driver.errors[RUN_ERROR_REFUSED] = 10;
 	driver.errors[RUN_ERROR_STATUS] = 6;
@@ -43,7 +41,6 @@ static void test_unanswered(void **state)
  */
 static void test_every_kind(void **state)
 {
-	(void)state;
 	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++) {
 		bool answered = i == RUN_ERROR_STATUS || i == RUN_ERROR_UNEXPECTED;
 		bool attempt = i == RUN_ERROR_ADDRESS_UNAVAILABLE || i == RUN_ERROR_TOO_MANY_FILES;
@@ -64,7 +61,6 @@ static void test_hostile(void **state)
 	struct run_driver driver = {.requests = 3};
 	struct run_outcome outcome;
 
-	(void)state;
 	driver.errors[RUN_ERROR_STATUS] = 5;
 	outcome = run_driver_outcome(&driver);
 	assert_int_equal(outcome.good, 0);

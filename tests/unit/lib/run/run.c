@@ -13,7 +13,6 @@ static void new_run_says_where_and_when(void **state)
 	char *command[] = {(char *)"sleep", (char *)"1", NULL};
 	autorun struct run *run = run_new("sojourn-test", command);
 
-	(void)state;
 	assert_non_null(run);
 	assert_true(*run->host && *run->kernel);
 	assert_string_equal(run->tool, "sojourn-test " SOJOURN_VERSION);
@@ -31,7 +30,6 @@ static void added_elements_are_zeroed(void **state)
 	static const struct run_service zero_service;
 	static const struct run_process zero_process;
 
-	(void)state;
 	for (unsigned int i = 0; i < 20; i++) {
 		struct run_service *service = ARRAY_APPEND(run->services, run->service_count);
 
@@ -52,7 +50,6 @@ static void subtract_leaves_the_period(void **state)
 	autorun struct run *earlier = support_observer_run(), *run = support_observer_run();
 	struct run_service *service = &run->services[0];
 
-	(void)state;
 	run->duration_ns = 5100000000;
 	service->exchanges += 7;
 	service->accepted += 2;
@@ -100,7 +97,6 @@ static void subtract_finds_a_reclaimed_service_in_the_sum(void **state)
 	struct run_service *service = &run->services[0];
 	uint64_t accepted = service->accepted, exchanges = service->exchanges;
 
-	(void)state;
 	earlier->reclaimed = (struct run_reclaimed){5, 1000, 2000, 3000, 4000};
 	run->reclaimed = earlier->reclaimed;
 	run->reclaimed.services += 1;
@@ -126,7 +122,6 @@ static void subtract_knows_the_first_message_or_says_so(void **state)
 	struct run_service *service = &run->services[0];
 	uint64_t last = service->last_message_ns;
 
-	(void)state;
 	/* Nothing since. */
 	run_subtract(run, earlier);
 	assert_int_equal(service->first_message_ns, 0);
@@ -155,7 +150,6 @@ static void subtract_matches_services(void **state)
 {
 	autorun struct run *earlier = support_observer_run(), *run = support_observer_run();
 
-	(void)state;
 	support_add_service(run, 8081, 10);
 	support_add_service(run, 8080, 20)->netns++;
 	support_miss_stage(&earlier->services[0], STAGE_SERVICE, "not attached yet");
@@ -171,7 +165,6 @@ static void subtract_never_wraps(void **state)
 {
 	autorun struct run *earlier = support_observer_run(), *run = support_observer_run();
 
-	(void)state;
 	earlier->services[0].exchanges += 5;
 	earlier->services[0].accept_queue.overflows.known = false;
 	run_subtract(run, earlier);
@@ -184,7 +177,6 @@ static void subtract_programs_by_name(void **state)
 	autorun struct run *earlier = support_full_run(), *run = support_full_run();
 	struct run_program swapped = earlier->cost->programs[0];
 
-	(void)state;
 	earlier->cost->programs[0] = earlier->cost->programs[1];
 	earlier->cost->programs[1] = swapped;
 	run->cost->programs[0].runs.value += 3;
@@ -221,7 +213,6 @@ static void routes_are_subtracted_and_added_one_by_one(void **state)
 	autorun struct run *other = support_observer_run();
 	struct run_service *service = &run->services[0];
 
-	(void)state;
 	set_routes(&earlier->services[0], "/a", 3);
 	set_routes(service, "/a", 10);
 	run_subtract(run, earlier);
@@ -245,7 +236,6 @@ static void errors_are_summed(void **state)
 {
 	struct run_driver driver = {0};
 
-	(void)state;
 	assert_int_equal(run_driver_errors(&driver), 0);
 	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++)
 		driver.errors[i] = 1ULL << i;
@@ -272,7 +262,6 @@ static void names_say_which_pods_are_alike(void **state)
 	};
 	char buffer[RUN_PLACE_NAME];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		struct run_place place = {.pod_namespace = "shop"};
 

@@ -60,7 +60,6 @@ static const struct {
 
 static void test_paths(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		struct run_place place;
 
@@ -80,7 +79,6 @@ static void test_long_path(void **state)
 	char path[2048];
 	struct run_place place;
 
-	(void)state;
 	memset(path, 'a', sizeof(path));
 	for (size_t i = 0; i < sizeof(path); i += 32)
 		path[i] = '/';
@@ -144,7 +142,6 @@ static const struct {
 
 static void test_names(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		char root[] = "/tmp/sojourn-unit-XXXXXX";
 		struct run_place place = {0};
@@ -170,7 +167,6 @@ static void test_names_of_others(void **state)
 					      "/sys/fs/cgroup/machine.slice"};
 	char root[] = "/tmp/sojourn-container.XXXXXX";
 
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_non_null(mkdtemp(root));
@@ -204,7 +200,6 @@ static void test_common(void **state)
 		{"/a", "/b", "/"},	  {"/", "/a", "/"},	      {"/a", "/", "/"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct run_place place = {0}, other = {0};
 
@@ -221,7 +216,6 @@ static void test_common_pod(void **state)
 {
 	struct run_place place, other;
 
-	(void)state;
 	container_parse("0::" SLICE "/crio-" ID ".scope\n", &place);
 	container_parse("0::" SLICE "/crio-" INNER ".scope\n", &other);
 	strcpy(place.pod, "web-1");

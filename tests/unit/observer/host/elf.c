@@ -41,7 +41,6 @@ static void places_are_those_of_the_code(void **state)
 	/* Not the next one, which may be a sanitizer's. */
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 
-	(void)state;
 	assert_non_null(libc);
 	assert_int_equal(elf_find_functions(fd, names, COUNT, offsets), 0);
 	for (size_t i = 0; i < COUNT; i++) {
@@ -66,7 +65,6 @@ static void programs_have_functions_too(void **state)
 	uint64_t offset;
 	char bytes[16];
 
-	(void)state;
 	assert_int_equal(elf_find_functions(fd, own, 1, &offset), 0);
 	assert_int_equal(pread(fd, bytes, sizeof(bytes), (off_t)offset), sizeof(bytes));
 	assert_memory_equal(bytes, (const void *)(uintptr_t)&main, sizeof(bytes));
@@ -95,7 +93,6 @@ static void a_part_of_a_file_is_no_library(void **state)
 	autoclose int fd = copy_libc(&size);
 	uint64_t offsets[COUNT] = {7, 7, 7};
 
-	(void)state;
 	for (size_t i = 0; i < 50; i++) {
 		size = i < 25 ? size - size / 10 - 1 : size * 3 / 4;
 		assert_int_equal(ftruncate(fd, (off_t)size), 0);
@@ -111,7 +108,6 @@ static void more_symbols_than_any_has(void **state)
 	uint64_t offsets[COUNT];
 	Elf64_Ehdr header;
 
-	(void)state;
 	assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
 	for (size_t i = 0; i < header.e_shnum; i++) {
 		off_t at = (off_t)(header.e_shoff + i * sizeof(Elf64_Shdr));

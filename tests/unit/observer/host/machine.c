@@ -264,7 +264,6 @@ static void test_sample(const struct sample *sample)
 
 static void kernels_sentences(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
 		test_sample(&samples[i]);
 }
@@ -275,7 +274,6 @@ static void of_two_hosts_the_same_stays(void **state)
 	const struct run_machine a = {both, "tsc", "KVM"}, b = {one, "tsc", "none"};
 	struct run_machine copy, same;
 
-	(void)state;
 	assert_int_equal(run_machine_copy(&a, &copy), 0);
 	assert_int_equal(run_machine_copy(&a, &same), 0);
 	run_machine_merge(&same, &a);

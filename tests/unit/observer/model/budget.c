@@ -9,7 +9,6 @@ static void test_given_once(void **state)
 {
 	static const uint64_t sizes[] = {0, 1, 1000001, 32UL << 20, 64UL << 20, 1UL << 30};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct budget_past past = budget_past(sizes[i], true, HISTORY_BYTES);
 
@@ -23,7 +22,6 @@ static void test_without_a_history(void **state)
 {
 	struct budget_past past = budget_past(1 << 20, false, HISTORY_BYTES);
 
-	(void)state;
 	assert_int_equal(past.history_bytes, 0);
 	assert_int_equal(past.series_bytes, 1 << 20);
 }

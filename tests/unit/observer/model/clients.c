@@ -21,7 +21,6 @@ static void test_clients(void **state)
 	struct snapshot_clients clients = {};
 	struct clients_search search = {.port = 80, .found = &clients};
 
-	(void)state;
 	for (unsigned int i = 0; i < 300; i++)
 		visit(&search, i % 3 ? (uint8_t)(i % 2 + 1) : 7, i < 290 ? 80 : 81,
 		      SOCKET_ESTABLISHED);
@@ -43,7 +42,6 @@ static void test_another_namespace(void **state)
 {
 	struct snapshot_clients clients = {};
 
-	(void)state;
 	assert_int_equal(clients_find(1, 80, &clients), -ENODATA);
 	assert_null(clients.list);
 }

@@ -86,7 +86,6 @@ static void a_point_for_each_second_and_one_before(void **state)
 	const struct run_series *series;
 	struct snapshot_past past = wish(10, 1);
 
-	(void)state;
 	assert_int_equal(history_new(HISTORY_BYTES, &history), 0);
 	go_on(history, 0, 30, 1, 2);
 	assert_int_equal(history_kind_of(&past), HISTORY_FINE);
@@ -119,7 +118,6 @@ static void steps_of_ten_seconds_and_longer(void **state)
 		bool percentiles;
 	} cases[] = {{10, 11, true}, {20, 6, false}, {50, 3, false}};
 
-	(void)state;
 	assert_int_equal(history_new(HISTORY_BYTES, &history), 0);
 	go_on(history, 0, 104, 1, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -147,7 +145,6 @@ static void quiet_time_is_one_point(void **state)
 	struct snapshot_past past = wish(600, 1);
 	const struct run_series *series;
 
-	(void)state;
 	assert_int_equal(history_new(64, &history), 0);
 	for (uint64_t second = 0; second < 500; second++) {
 		autorun struct run *before = reading(0, 1, 0), *after = reading(0, 1, 0);
@@ -172,7 +169,6 @@ static void what_is_old_or_too_much_is_one_point(void **state)
 {
 	static const size_t bytes[] = {HISTORY_BYTES, 16384, 0};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bytes); i++) {
 		CLEANUP(cleanup_history_free) struct history *history = NULL;
 		autorun struct run *base = reading(0, 2, 1), *last = reading(700, 2, 1);
@@ -204,7 +200,6 @@ static void services_come_and_go(void **state)
 	autorun struct run *again = reading(22, 2, 1), *end = reading(23, 2, 1);
 	struct snapshot_past past = {.last_s = 600, .step_s = 1, .port = 1001};
 
-	(void)state;
 	assert_int_equal(history_new(HISTORY_BYTES, &history), 0);
 	go_on(history, 0, 20, 2, 1);
 	assert_int_equal(history_read(history, &past, base, last, now), 0);

@@ -16,7 +16,6 @@ static void test_numbers(void **state)
 	uint64_t read[ARRAY_SIZE(words)];
 	size_t length = packed_encode(words, ARRAY_SIZE(words), bytes);
 
-	(void)state;
 	assert_ptr_equal(packed_decode(bytes, read, ARRAY_SIZE(words)), bytes + length);
 	assert_memory_equal(read, words, sizeof(words));
 	assert_in_range(length, 1, 34);
@@ -69,7 +68,6 @@ static void test_subtracts_like_itself(void **state)
 	CLEANUP(cleanup_packed_free) struct packed_run *packed = packed_new(base);
 	autofree char *expected = NULL, *text = NULL;
 
-	(void)state;
 	assert_non_null(packed);
 	assert_int_equal(base->service_count, 0);
 	/* Opened twice: a period is read more than once. */
@@ -98,7 +96,6 @@ static void test_takes_little(void **state)
 	struct run *base = reading(50, 200);
 	CLEANUP(cleanup_packed_free) struct packed_run *packed = packed_new(base);
 
-	(void)state;
 	assert_non_null(packed);
 	assert_in_range(packed_bytes(packed), 1, 50 * 4096);
 }
@@ -108,7 +105,6 @@ static void test_without_services(void **state)
 	struct run *base = reading(0, 1);
 	CLEANUP(cleanup_packed_free) struct packed_run *packed = packed_new(base);
 
-	(void)state;
 	assert_non_null(packed);
 	assert_int_equal(packed_open(packed), 0);
 	packed_close(packed);

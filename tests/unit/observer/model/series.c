@@ -73,7 +73,6 @@ static void test_idle_services_take_none(void **state)
 	autorun struct run *run = NULL;
 	struct model_series *series;
 
-	(void)state;
 	assert_int_equal(model_series_new(SHARE, true, &series), 0);
 	go_on(series, 30, 0, true);
 	assert_int_equal(model_series_bytes(series), 0);
@@ -92,7 +91,6 @@ static void test_a_late_service_was_quiet(void **state)
 	autorun struct run *run = NULL;
 	struct model_series *series;
 
-	(void)state;
 	assert_int_equal(model_series_new(SHARE, true, &series), 0);
 	go_on(series, 25, 20, false);
 	run = read_at(series, 25, 20, false);
@@ -111,7 +109,6 @@ static void test_less_memory_fewer_points(void **state)
 	size_t before = SIZE_MAX;
 	struct model_series *series;
 
-	(void)state;
 	assert_int_equal(model_series_new(SHARE, true, &series), 0);
 	go_on(series, 100, 0, false);
 	for (size_t i = 0; i < ARRAY_SIZE(bytes); i++) {

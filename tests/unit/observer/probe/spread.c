@@ -12,7 +12,6 @@ static void few_rounds_say_nothing(void **state)
 {
 	struct rounds rounds = {.count = 0};
 
-	(void)state;
 	for (int i = 0; i < SPREAD_LEAST - 1; i++)
 		rounds_add(&rounds, 7);
 	assert_true(spread_of(&rounds).rounds < SPREAD_LEAST);
@@ -26,7 +25,6 @@ static void one_wild_round_moves_nothing(void **state)
 	struct rounds rounds = {.count = 0};
 	struct spread spread;
 
-	(void)state;
 	for (int i = 1; i <= 100; i++)
 		rounds_add(&rounds, i == 100 ? 1e9 : 101 - i);
 	spread = spread_of(&rounds);
@@ -39,7 +37,6 @@ static void no_more_than_there_is_room_for(void **state)
 {
 	struct rounds rounds = {.count = 0};
 
-	(void)state;
 	for (int i = 0; i < SPREAD_ROUNDS + 10; i++)
 		rounds_add(&rounds, i);
 	assert_int_equal(spread_of(&rounds).rounds, SPREAD_ROUNDS);
@@ -53,7 +50,6 @@ static void bounds_hold_as_often_as_they_say(void **state)
 {
 	const int trials = 4000;
 
-	(void)state;
 	srand(1);
 	for (size_t count = SPREAD_LEAST; count <= 40; count += 17) {
 		int held = 0;

@@ -52,7 +52,6 @@ static int set_up(void **state)
 {
 	FILE *file;
 
-	(void)state;
 	if (open_speaker())
 		return -1;
 	if (!mkdtemp(folder) || chmod(folder, 0777))
@@ -67,7 +66,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	close(speaker);
 	unlink(there);
 	return rmdir(folder);
@@ -432,25 +430,21 @@ static void check(unsigned int what)
 
 static void test_without_it_all_of_that_works(void **state)
 {
-	(void)state;
 	check(FREE);
 }
 
 static void test_who_observes_reads(void **state)
 {
-	(void)state;
 	check(OBSERVING);
 }
 
 static void test_who_makes_files_may_do_no_more_than_that(void **state)
 {
-	(void)state;
 	check(FILING);
 }
 
 static void test_who_sends_speaks_to_the_network_alone(void **state)
 {
-	(void)state;
 	check(SENDING);
 }
 

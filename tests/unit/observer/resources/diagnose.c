@@ -50,7 +50,6 @@ static void test_every_rule_is_documented(void **state)
 {
 	autofree char *page = read_page();
 
-	(void)state;
 	for (size_t i = 0; i < diagnose_rule_count; i++) {
 		const struct rule *rule = &diagnose_rules[i];
 		char expected[256], warning[16], critical[16];
@@ -84,7 +83,6 @@ static void test_every_section_is_a_rule(void **state)
 {
 	autofree char *page = read_page();
 
-	(void)state;
 	for (const char *at = strstr(page, "\n## "); at; at = strstr(at + 1, "\n## ")) {
 		size_t length = strcspn(at + 4, "\n");
 
@@ -97,7 +95,6 @@ static void test_every_resource_is_documented(void **state)
 {
 	autofree char *page = read_page();
 
-	(void)state;
 	for (size_t i = 0; i < RESOURCE_KINDS; i++) {
 		if (!strstr(page, resource_names[i]))
 			fail_msg("docs/diagnoses.md does not explain '%s'", resource_names[i]);
@@ -106,7 +103,6 @@ static void test_every_resource_is_documented(void **state)
 
 static void test_rules_are_complete(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < diagnose_rule_count; i++) {
 		const struct rule *rule = &diagnose_rules[i];
 		bool known = !rule->unless;
@@ -155,7 +151,6 @@ static void check_one(struct resource resource, const char *id, enum severity se
 
 static void test_thresholds_are_inclusive(void **state)
 {
-	(void)state;
 	check_one(ports(499, INFINITY), NULL, SEVERITY_NONE);
 	check_one(ports(500, INFINITY), "ports-cliff", SEVERITY_WARNING);
 	check_one(ports(969, INFINITY), "ports-cliff", SEVERITY_WARNING);
@@ -172,7 +167,6 @@ static void test_worst_comes_first(void **state)
 	struct resource resources[] = {ports(600, INFINITY), ports(980, INFINITY), ports(990, 1)};
 	struct finding_list findings = findings_of(resources, 3);
 
-	(void)state;
 	assert_int_equal(findings.count, 3);
 	assert_true(findings.entries[0].resource.used == 990);
 	assert_true(findings.entries[1].resource.used == 980);
@@ -200,7 +194,6 @@ static void test_a_queue_without_descriptors_is_a_consequence(void **state)
 	struct finding_list findings = findings_of(resources, ARRAY_SIZE(resources));
 	const struct resource *first = &findings.entries[0].resource;
 
-	(void)state;
 	assert_int_equal(findings.count, 2);
 	assert_string_equal(findings.entries[0].rule->id, "fds-exhausted");
 	assert_true(first->facts[first->fact_count - 2].value == 9);
@@ -217,7 +210,6 @@ static void test_failed_calls_are_evidence_of_what_ended(void **state)
 				       owned(RESOURCE_DESCRIPTORS, 64, 64, 7)};
 	struct finding_list findings;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		resources[i].events = resources[i].used;
 		resource_fact(&resources[i], "failed", resources[i].used, "calls", "EMFILE");
@@ -257,7 +249,6 @@ static void test_a_process_that_serves_nobody_is_a_warning(void **state)
 			{"fds-exhausted-soon", 6, SEVERITY_WARNING}};
 	struct finding_list findings;
 
-	(void)state;
 	resources[2].events = 3;
 	resources[4].seconds_left = 2;
 	snprintf(resources[4].outlook, sizeof(resources[4].outlook), "in 2 s");
@@ -278,7 +269,6 @@ static void test_a_process_that_serves_nobody_is_a_warning(void **state)
 
 static void test_unknown_capacity_is_no_finding(void **state)
 {
-	(void)state;
 	check_one(owned(RESOURCE_DESCRIPTORS, 64, 0, 1), NULL, SEVERITY_NONE);
 	check_one(owned(RESOURCE_SYN_QUEUE, 64, 0, 1), NULL, SEVERITY_NONE);
 	/* listen(fd, 0) admits one. */
@@ -289,7 +279,6 @@ static void test_close_wait_that_stays_is_a_notice(void **state)
 {
 	struct resource held = owned(RESOURCE_CLOSE_WAIT, 500, 0, 7);
 
-	(void)state;
 	check_one(held, "close-wait-held", SEVERITY_NOTICE);
 	held.grown = 2;
 	check_one(held, "close-wait-held", SEVERITY_NOTICE);
@@ -304,7 +293,6 @@ static void test_slope(void **state)
 		       jump[] = {1, 1, 9, 1, 1};
 	double share;
 
-	(void)state;
 	assert_float_equal(resource_slope(line, 5, &share), 2, 1e-9);
 	assert_float_equal(share, 1, 1e-9);
 	assert_float_equal(resource_slope(flat, 4, &share), 0, 1e-9);
@@ -317,7 +305,6 @@ static void test_owners_are_sorted_by_sockets(void **state)
 {
 	struct resource resource = {};
 
-	(void)state;
 	resource_own(&resource, 0);
 	assert_int_equal(resource.owner_count, 0);
 	resource_own(&resource, 1);
@@ -347,7 +334,6 @@ static void test_systemd_accepts_nothing(void **state)
 		.kind = RESOURCE_ACCEPT_QUEUE, .used = 9, .capacity = 9, .seconds_left = INFINITY};
 	autorun struct run *awaited = NULL, *shared = NULL;
 
-	(void)state;
 	resource_own(&resource, 1);
 	snprintf(resource.owners[0].comm, sizeof(resource.owners[0].comm), "systemd");
 	awaited = document_of(&resource);

@@ -31,7 +31,6 @@ static void test_reserved_ports_are_parsed(void **state)
 {
 	uint64_t bits[PORT_COUNT / 64] = {};
 
-	(void)state;
 	assert_int_equal(ports_parse("8080,9000-9010,65535\n", bits), 0);
 	assert_true(port_bit(bits, 8080) && port_bit(bits, 9000) && port_bit(bits, 9010));
 	assert_true(port_bit(bits, 65535));
@@ -46,7 +45,6 @@ static void test_capacity(void **state)
 {
 	struct port_rules rules = rules_of(40000, 40499);
 
-	(void)state;
 	assert_int_equal(ports_capacity(&rules), 500);
 	port_set(rules.reserved, 40000);
 	port_set(rules.held, 40000); /* reserved and held: counted once */
@@ -74,7 +72,6 @@ static void test_time_wait_reuse(void **state)
 	struct resource_socket remote = socket_to(0x0a000001, 40000, SOCKET_TIME_WAIT);
 	struct port_rules rules = rules_of(40000, 40499);
 
-	(void)state;
 	local.expires_ms = remote.expires_ms = 59000;
 	check_reusable(rules, &local, true);
 	check_reusable(rules, &remote, false); /* 2: loopback only */
@@ -98,7 +95,6 @@ static void test_what_is_counted(void **state)
 	struct resource_socket s = socket_to(0x0a000001, 40000, SOCKET_ESTABLISHED);
 	struct port_table table = {};
 
-	(void)state;
 	port_set(rules.held, 40100);
 	ports_count(&table, &rules, &s, 1000);
 	s.source_port = 39999; /* outside */
@@ -140,7 +136,6 @@ static void test_memory_is_bounded_and_heavy_ones_exact(void **state)
 	struct port_rules rules = rules_of(40000, 40499);
 	struct port_table table = {};
 
-	(void)state;
 	count_many(&table, &rules);
 	assert_true(table.count <= PORT_DESTINATIONS);
 	assert_true(table.floor > 0);
@@ -160,7 +155,6 @@ static void test_few_need_one_pass(void **state)
 	struct port_rules rules = rules_of(40000, 40499);
 	struct port_table table = {};
 
-	(void)state;
 	for (uint32_t i = 0; i < PORT_DESTINATIONS; i++) {
 		struct resource_socket s = socket_to(0x0b000000 + i, 40000, SOCKET_SYN_SENT);
 

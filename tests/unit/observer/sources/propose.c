@@ -61,7 +61,6 @@ static void assert_proposed(const char *expected)
 
 static void prefixes_are_as_long_as_they_are_frequent(void **state)
 {
-	(void)state;
 	add_many("/api/users/#/orders", 60);
 	add_many("/static/app.js", 20);
 	add_many("/static/#.js", 15);
@@ -76,7 +75,6 @@ static void prefixes_are_as_long_as_they_are_frequent(void **state)
 
 static void too_few_paths_propose_nothing(void **state)
 {
-	(void)state;
 	assert_proposed("");
 	add_many("/a", PROPOSE_PATHS_LEAST - 1);
 	assert_proposed("");
@@ -108,7 +106,6 @@ static void identifiers_are_never_proposed(void **state)
 	};
 	char text[256];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		snprintf(text, sizeof(text), "/a/%s", parts[i]);
 		add_many(text, 100);
@@ -127,7 +124,6 @@ static void names_are_no_prefixes(void **state)
 {
 	char text[64];
 
-	(void)state;
 	add_many("/users/alice", 20);
 	add_many("/users/bob/photos", 20);
 	for (int letter = 'c'; letter <= 'z'; letter++) {
@@ -141,7 +137,6 @@ static void names_are_no_prefixes(void **state)
 /* Those of gRPC: a package may be long, a word of it may not. */
 static void services_of_grpc_are_words(void **state)
 {
-	(void)state;
 	add_many("/opentelemetry.proto.collector.trace.v1.TraceService/Send", 30);
 	add_many("/test.Echo/Get", 30);
 	add_many("/test.Echo/Set", 10);
@@ -158,7 +153,6 @@ static void proposals_are_few(void **state)
 {
 	char text[64];
 
-	(void)state;
 	for (unsigned int i = 0; i < 12; i++) {
 		snprintf(text, sizeof(text), "/%c/#", (int)('a' + i));
 		add_many(text, 12 + i);
@@ -169,7 +163,6 @@ static void proposals_are_few(void **state)
 /* Of a cut path the last part is not known. */
 static void a_cut_path_is_a_prefix(void **state)
 {
-	(void)state;
 	add_many("/api/abcdefghijklmnopqrstuvwx/abcdefghijklmnopqrstuvwx/abcdefghijk", 30);
 	assert_proposed("/api/abcdefghijklmnopqrstuvwx/abcdefghijklmnopqrstuvwx/* 30");
 }

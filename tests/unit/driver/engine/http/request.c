@@ -54,7 +54,6 @@ static void test_plain(void **state)
 {
 	struct request request = {.method = "GET"};
 
-	(void)state;
 	EXPECT(&request, "GET /p?q HTTP/1.1\r\nHost: h:1\r\n" AGENT "\r\n");
 }
 
@@ -63,7 +62,6 @@ static void test_headers_replace_ours(void **state)
 	const char *headers[] = {"host: other", "USER-AGENT: me", "Hosts: x"};
 	struct request request = {.method = "GET", .headers = headers, .header_count = 3};
 
-	(void)state;
 	EXPECT(&request, "GET /p?q HTTP/1.1\r\nhost: other\r\nUSER-AGENT: me\r\nHosts: x\r\n\r\n");
 }
 
@@ -71,7 +69,6 @@ static void test_body(void **state)
 {
 	struct request request = {.method = "PUT", .body = (char *)"a\0b", .body_length = 3};
 
-	(void)state;
 	EXPECT(&request,
 	       "PUT /p?q HTTP/1.1\r\nHost: h:1\r\n" AGENT "Content-Length: 3\r\n\r\na\0b");
 }
@@ -80,7 +77,6 @@ static void test_empty_body(void **state)
 {
 	struct request request = {.method = "POST", .body = (char *)""};
 
-	(void)state;
 	EXPECT(&request, "POST /p?q HTTP/1.1\r\nHost: h:1\r\n" AGENT "Content-Length: 0\r\n\r\n");
 }
 
@@ -104,7 +100,6 @@ static void test_fields(void **state)
 	};
 	const size_t lengths[] = {strlen(expected[0]), strlen(expected[1])};
 
-	(void)state;
 	assert_int_equal(template_rows_take(strdup("a b\n0123456/8\n"), 14, &request.rows), 0);
 	expect_requests(&request, &target, expected, lengths, 2);
 	request.no_template = true;
@@ -122,7 +117,6 @@ static void test_headers_stay_lines(void **state)
 	struct target target = {.authority = (char *)"h", .path = (char *)"/"};
 	struct request request = {.method = "GET", .headers = headers, .header_count = 1};
 
-	(void)state;
 	assert_int_equal(template_rows_take(strdup("a\rY: b\tc\x7f"), 9, &request.rows), 0);
 	expect_at(&request, &target, "GET / HTTP/1.1\r\nHost: h\r\n" AGENT "X: a?Y: b\tc?\r\n\r\n");
 	template_rows_clear(&request.rows);
@@ -150,7 +144,6 @@ static void test_closes(void **state)
 		{"X-Connection: close", false},	   {"Connection:", false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const char *headers[] = {rows[i].header};
 		struct request request = {.headers = headers, .header_count = 1};
@@ -161,7 +154,6 @@ static void test_closes(void **state)
 
 static void test_wrong_fields(void **state)
 {
-	(void)state;
 	refuse("/{{no}}", "A: b", "the URL: '{{no}}' is not a field");
 	refuse("/", "A: {{random-bytes:4}}", "--header: '{{random-bytes:4}}' gives any bytes");
 	refuse("/", "A: {{counter", "is not closed");

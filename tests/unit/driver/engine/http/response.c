@@ -125,7 +125,6 @@ static void feed_split(const struct example *example, size_t first, size_t step)
 
 static void test_whole(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(examples); i++) {
 		memo.length = 0;
 		feed_split(&examples[i], SIZE_MAX, 1);
@@ -135,7 +134,6 @@ static void test_whole(void **state)
 /* Twice: the second time the memo may have the response. */
 static void test_remembered(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(examples); i++) {
 		memo.length = 0;
 		feed_split(&examples[i], SIZE_MAX, 1);
@@ -147,7 +145,6 @@ static void test_remembered(void **state)
 
 static void test_split_anywhere(void **state)
 {
-	(void)state;
 	memo.length = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(examples); i++)
 		for (size_t first = 1; first < strlen(examples[i].text); first++)
@@ -156,7 +153,6 @@ static void test_split_anywhere(void **state)
 
 static void test_byte_by_byte(void **state)
 {
-	(void)state;
 	memo.length = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(examples); i++)
 		feed_split(&examples[i], 1, 1);
@@ -179,7 +175,6 @@ static bool is_malformed(const char *text, bool head, size_t step)
 
 static void test_malformed(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(malformed); i++)
 		for (size_t step = 1; step <= strlen(malformed[i].text); step++)
 			if (!is_malformed(malformed[i].text, malformed[i].head, step))
@@ -206,7 +201,6 @@ static enum connection_verdict feed_long_header(size_t size)
 
 static void test_header_size(void **state)
 {
-	(void)state;
 	memo.length = 0;
 	assert_int_equal(feed_long_header(HTTP_HEADER_MAX / 2), CONNECTION_MORE);
 	assert_int_equal(feed_long_header(HTTP_HEADER_MAX * 2), CONNECTION_MALFORMED);
@@ -219,7 +213,6 @@ static void test_endless_interim(void **state)
 	struct http_response response;
 	size_t fed = 0;
 
-	(void)state;
 	http_response_begin(&response, false);
 	for (; verdict == CONNECTION_MORE && fed < 2 * HTTP_HEADER_MAX; fed += strlen(interim))
 		verdict = feed(&response, interim, strlen(interim));
@@ -232,7 +225,6 @@ static void test_large_body(void **state)
 	autofree char *body = calloc(1, 1000000);
 	struct http_response response;
 
-	(void)state;
 	http_response_begin(&response, false);
 	assert_int_equal(feed(&response, header, strlen(header)), CONNECTION_MORE);
 	assert_int_equal(feed(&response, body, 999999), CONNECTION_MORE);

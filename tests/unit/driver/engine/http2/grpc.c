@@ -30,7 +30,6 @@ static void test_pieces(void **state)
 	char data[5 + 259] = "\0\0\0\1\3"; /* 259 bytes in big endian */
 	enum verdict verdict;
 
-	(void)state;
 	for (size_t piece = 1; piece < sizeof(data) + 2; piece++) {
 		assert_int_equal(judge(NULL, "0", data, sizeof(data), piece, &verdict),
 				 RUN_NO_ERROR);
@@ -63,7 +62,6 @@ static void test_statuses(void **state)
 		{"0", "17", 0, RUN_NO_ERROR, VERDICT_UNEXPECTED},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		enum verdict verdict = VERDICT_GOOD;
 
@@ -78,7 +76,6 @@ static void test_refusals(void **state)
 {
 	static const char *const wrong[] = {"17", "-1", "", "fine", "0,", "other"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		struct grpc_expectation expectation;
 		autofree char *error = NULL;
@@ -102,7 +99,6 @@ static void test_replies(void **state)
 	struct grpc_response response;
 	autofree char *error = NULL;
 
-	(void)state;
 	grpc_response_begin(&response);
 	grpc_response_feed(&response, "\0\0\0\0\1a\0\0\0\0", 11);
 	grpc_response_status(&response, "0", 1);
@@ -127,7 +123,6 @@ static void test_prefix(void **state)
 {
 	unsigned char prefix[GRPC_PREFIX_SIZE];
 
-	(void)state;
 	grpc_prefix(0x01020304, prefix);
 	assert_memory_equal(prefix, "\0\1\2\3\4", 5);
 }

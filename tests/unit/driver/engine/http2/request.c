@@ -31,7 +31,6 @@ static void test_split(void **state)
 {
 	char text[512];
 
-	(void)state;
 	assert_string_equal(split("GET /a?b HTTP/1.1\r\nX-Name: \t v: w\r\nHost: h:1\r\n\r\n",
 				  false, text, sizeof(text)),
 			    ":method=GET|:scheme=https|:authority=h:1|:path=/a?b|x-name=v: w|");
@@ -48,7 +47,6 @@ static void test_grpc(void **state)
 {
 	char text[512];
 
-	(void)state;
 	assert_string_equal(split("POST /s/m HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx",
 				  true, text, sizeof(text)),
 			    ":method=POST|:scheme=https|:authority=h|:path=/s/m|te=trailers|"
@@ -66,7 +64,6 @@ static void test_foreign_headers(void **state)
 	struct request request = {.headers = headers, .header_count = 1};
 	autofree char *error = NULL, *many = NULL;
 
-	(void)state;
 	assert_int_equal(h2_request_check(&request, &error), 0);
 	request.header_count = 2;
 	assert_int_equal(h2_request_check(&request, &error), -EINVAL);

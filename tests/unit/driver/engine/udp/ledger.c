@@ -28,7 +28,6 @@ static void test_one_request(void **state)
 	struct ledger ledger = opened(4, true, 65536);
 	struct ledger_entry *entry;
 
-	(void)state;
 	assert_int_equal(judge(&ledger, 7), LEDGER_UNKNOWN);
 	assert_int_equal(judge(&ledger, 0), LEDGER_UNKNOWN);
 	entry = ledger_add(&ledger, 7, 3, 1);
@@ -46,7 +45,6 @@ static void test_late_is_late_once(void **state)
 {
 	struct ledger ledger = opened(4, true, 65536);
 
-	(void)state;
 	ledger_add(&ledger, 1, 0, 2)->state = LEDGER_LOST;
 	assert_int_equal(judge(&ledger, 1), LEDGER_LATE);
 	assert_int_equal(judge(&ledger, 1), LEDGER_LATE);
@@ -83,7 +81,6 @@ static void check_disorder(bool numbered)
 
 static void test_disorder(void **state)
 {
-	(void)state;
 	check_disorder(true);
 	check_disorder(false);
 }
@@ -92,7 +89,6 @@ static void test_a_slow_one_keeps_its_place(void **state)
 {
 	struct ledger ledger = opened(2, false, 0);
 
-	(void)state;
 	ledger_add(&ledger, scattered(0), 0, 1);
 	for (uint32_t i = 1; i < 1000; i++)
 		ledger_add(&ledger, scattered(i), 1, 1)->state = LEDGER_ANSWERED;
@@ -107,7 +103,6 @@ static void test_narrow_numbers(void **state)
 {
 	struct ledger ledger = opened(100, true, 256);
 
-	(void)state;
 	ledger_add(&ledger, 5, 0, 1);
 	assert_false(ledger_has_room(&ledger, 5));
 	assert_false(ledger_has_room(&ledger, 256 + 5));

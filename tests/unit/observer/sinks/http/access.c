@@ -10,7 +10,6 @@ static void test_health_is_the_doctors(void **state)
 	struct server server;
 	struct response response;
 
-	(void)state;
 	assert_int_equal(server_start(&server, "127.0.0.1:0", NULL), 0);
 	server.critical = 1;
 	response = ask_route(&server, "GET", "/healthz");
@@ -33,7 +32,6 @@ static void test_health_is_of_services(void **state)
 	struct response response;
 	struct server server;
 
-	(void)state;
 	assert_int_equal(server_start(&server, "127.0.0.1:0", NULL), 0);
 	server.critical = 1;
 	server.critical_of_others = true;
@@ -102,7 +100,6 @@ static void test_tokens(void **state)
 	/* clang-format on */
 	struct server server;
 
-	(void)state;
 	assert_int_equal(server_start_for(&server, "127.0.0.1:0", &access, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct response response =
@@ -124,7 +121,6 @@ static void test_names_of_its_own(void **state)
 	struct server server;
 	struct response response;
 
-	(void)state;
 	assert_int_equal(server_start_for(&server, "127.0.0.1:0", &access, NULL), 0);
 	response = ask(&server, "GET /healthz HTTP/1.1\r\nHost: Metrics.example:9180\r\n\r\n");
 	assert_int_equal(response.status, 200);
@@ -147,7 +143,6 @@ static void test_buckets_are_apart(void **state)
 	struct response response;
 	struct server server;
 
-	(void)state;
 	limits.per_second = 3;
 	assert_int_equal(server_start_for(&server, "127.0.0.1:0", &access, &limits), 0);
 	for (unsigned int i = 0; i < 20; i++) {
@@ -185,7 +180,6 @@ static void test_too_many_requests(void **state)
 	struct server server;
 	unsigned int good = 0, refused = 0;
 
-	(void)state;
 	limits.per_second = 3;
 	assert_int_equal(server_start(&server, "127.0.0.1:0", &limits), 0);
 	for (unsigned int i = 0; i < 20; i++) {

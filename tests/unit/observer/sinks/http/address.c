@@ -66,7 +66,6 @@ static const char *const bad[] = {
 
 static void test_parse(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		struct sockaddr_storage address;
 		char url[HTTP_ADDRESS_URL_MAX];
@@ -81,7 +80,6 @@ static void test_parse_refuses(void **state)
 {
 	struct sockaddr_storage untouched, address;
 
-	(void)state;
 	memset(&untouched, 0x5a, sizeof(untouched));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		address = untouched;
@@ -136,7 +134,6 @@ static const struct host_case host_cases[] = {
 
 static void test_host(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(host_cases); i++) {
 		const struct host_case *c = &host_cases[i];
 		struct sockaddr_storage listened, local;

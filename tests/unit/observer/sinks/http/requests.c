@@ -453,7 +453,6 @@ static void test_wildcard(void **state)
 	struct response response;
 	int fd;
 
-	(void)state;
 	assert_int_equal(server_start(&server, "0.0.0.0:0", NULL), 0);
 	fd = client_connect(&server, "127.0.0.2");
 	assert_int_equal(client_send(fd, good, strlen(good)), 0);
@@ -472,7 +471,6 @@ static void test_ipv6(void **state)
 	struct server server;
 	int err = server_start(&server, "[::1]:0", NULL);
 
-	(void)state;
 	if (err == -EADDRNOTAVAIL || err == -EAFNOSUPPORT) {
 		print_message("no [::1] on this machine\n");
 		skip();
@@ -501,7 +499,6 @@ static void test_reopen(void **state)
 	struct server first, second;
 	char text[64];
 
-	(void)state;
 	assert_int_equal(server_start(&first, "127.0.0.1:0", NULL), 0);
 	snprintf(text, sizeof(text), "127.0.0.1:%u", server_port(&first));
 	for (int i = 0; i < 5; i++) {

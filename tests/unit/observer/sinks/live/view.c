@@ -39,7 +39,6 @@ static void test_rates_are_of_the_interval(void **state)
 {
 	struct live_view view;
 
-	(void)state;
 	live_view_init(&view);
 	assert_int_equal(live_view_update(&view, reading(1, 1000, 1000, 1000)), 0);
 	assert_null(live_view_period(&view));
@@ -58,7 +57,6 @@ static void test_order_and_selection(void **state)
 {
 	struct live_view view;
 
-	(void)state;
 	live_view_init(&view);
 	live_view_update(&view, reading(1, 0, 0, 0));
 	live_view_update(&view, reading(2, 5, 0, 9));
@@ -96,7 +94,6 @@ static void test_unknown_is_last(void **state)
 	struct live_view view;
 	char text[16];
 
-	(void)state;
 	live_view_init(&view);
 	live_view_update(&view, reading(1, 0, 0, 0));
 	live_view_update(&view, reading(2, 0, 10, 20));
@@ -118,7 +115,6 @@ static void test_filter(void **state)
 	} cases[] = {{"", 3}, {"100", 3}, {"1002", 1}, {"nothing", 0}, {"10011", 0}};
 	struct live_view view;
 
-	(void)state;
 	live_view_init(&view);
 	live_view_update(&view, reading(1, 0, 0, 0));
 	live_view_update(&view, reading(2, 1, 2, 3));
@@ -137,7 +133,6 @@ static void test_filter_by_process(void **state)
 	struct live_view view;
 	struct run *run = reading(2, 1, 2, 3);
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct run_process *process =
 			ARRAY_APPEND(run->services[i].processes, run->services[i].process_count);
@@ -161,7 +156,6 @@ static void test_past(void **state)
 	const struct live_history *history;
 	struct live_view view;
 
-	(void)state;
 	live_view_init(&view);
 	for (unsigned int i = 0; i <= LIVE_HISTORY + 5; i++)
 		assert_int_equal(live_view_update(&view, reading(i + 1, i * (i + 1) / 2, 0, 0)), 0);
@@ -191,7 +185,6 @@ static void test_numbers(void **state)
 		{2e9, "2000M", "2.00 s"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char text[32];
 
@@ -208,7 +201,6 @@ static void test_process_names_are_harmless(void **state)
 	struct run_service service = {.processes = processes, .process_count = 1};
 	char text[64];
 
-	(void)state;
 	memcpy(processes[0].comm, "\x1b[2J\xc3\xa4 abcdefgh", sizeof(processes[0].comm));
 	assert_string_equal(live_format_process(&service, text, sizeof(text)), "?[2J?? abcdefgh");
 	service.process_count = 2;
@@ -235,7 +227,6 @@ static void test_findings(void **state)
 	struct run_service *service = &run->services[0];
 	struct live_note notes[16];
 
-	(void)state;
 	for (unsigned int i = 0; i < RUN_LOSS_COUNT; i++)
 		service->losses[i] = 0;
 	service->accept_queue = (struct run_accept_queue){
@@ -296,7 +287,6 @@ static void test_doctors_findings(void **state)
 	struct live_note notes[16];
 	struct live_view view;
 
-	(void)state;
 	live_view_init(&view);
 	assert_int_equal(live_view_update(&view, found_by_doctor()), 0);
 	assert_int_equal(live_view_update(&view, reading(2, 11, 0, 0)), 0);
@@ -347,7 +337,6 @@ static void test_what_hangs(void **state)
 	struct live_open open;
 	struct live_view view;
 
-	(void)state;
 	live_view_init(&view);
 	open_at(&view, 1, 10, 0);
 	open = open_at(&view, 2, 20, 5);
@@ -403,7 +392,6 @@ static void test_doubtful_is_unknown(void **state)
 {
 	struct live_view view;
 
-	(void)state;
 	live_view_init(&view);
 	live_view_update(&view, ambiguous_reading(1, 100, 100));
 	live_view_update(&view, ambiguous_reading(2, 200, 110));

@@ -171,7 +171,6 @@ static void whole_is_the_last_reading(void **state)
 	struct recording_summary summary;
 	autorun struct run *run = NULL;
 
-	(void)state;
 	record(1000, 5);
 	run = total_of(FILE_NAME, &summary);
 	assert_int_equal(summary.readings, 6);
@@ -193,7 +192,6 @@ static void cut_off_at_every_byte(void **state)
 {
 	off_t whole, last;
 
-	(void)state;
 	record(1000, 4);
 	whole = size_of(FILE_NAME);
 	last = last_line(FILE_NAME);
@@ -221,7 +219,6 @@ static void ends_in_a_hole(void **state)
 	struct recording_summary summary;
 	autorun struct run *run = NULL;
 
-	(void)state;
 	record(1000, 4);
 	assert_int_equal(truncate(FILE_NAME, (off_t)1 << 40), 0);
 	record(1060, 6);
@@ -240,7 +237,6 @@ static void goes_on_behind_a_cut(void **state)
 	struct recording_summary summary;
 	autorun struct run *run = NULL;
 
-	(void)state;
 	record(1000, 4);
 	assert_int_equal(truncate(FILE_NAME, size_of(FILE_NAME) - 100), 0);
 	record(1060, 6);
@@ -268,7 +264,6 @@ static void not_measured_once_is_not_measured(void **state)
 	autorun struct run *run = NULL;
 	autofree char *text = NULL;
 
-	(void)state;
 	record(1000, 2);
 	made_up.seconds = 2;
 	run = reading();
@@ -295,7 +290,6 @@ static void damaged_in_the_middle(void **state)
 	autofree char *error = NULL;
 	autoclose int fd = -1;
 
-	(void)state;
 	record(1000, 5);
 	assert_int_equal(recording_open(FILE_NAME, &recording, &error), 0);
 	fd = open(FILE_NAME, O_WRONLY | O_CLOEXEC);
@@ -320,7 +314,6 @@ static void nothing_whole(void **state)
 		{"{\"schema\":\"sojourn.run/1\"}\n", "not a recording"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct recording *recording;
 		autofree char *error = NULL;
@@ -347,7 +340,6 @@ static void other_files_stay(void **state)
 	char found[64] = "";
 	autoclose int fd = -1;
 
-	(void)state;
 	write_text(FILE_NAME, "w", text);
 	assert_int_equal(try_to_open(0), -EEXIST);
 	fd = open(FILE_NAME, O_RDONLY | O_CLOEXEC);
@@ -364,7 +356,6 @@ static void one_writer_at_a_time(void **state)
 	const struct sink_record_options options = {.path = FILE_NAME};
 	autosink struct sink *sink = NULL;
 
-	(void)state;
 	assert_int_equal(sink_record_open(&options, &sink), 0);
 	assert_int_equal(try_to_open(0), -EWOULDBLOCK);
 	sink_close(TAKE_PTR(sink));
@@ -380,7 +371,6 @@ static void for_its_owner_alone(void **state)
 	struct sink *sink = NULL;
 	struct stat file;
 
-	(void)state;
 	record(1, 2);
 	umask(before);
 	assert_int_equal(stat(FILE_NAME, &file), 0);
@@ -397,7 +387,6 @@ static void rotated(void **state)
 	autorun struct run *run = NULL;
 	off_t one;
 
-	(void)state;
 	record(1000, 1);
 	one = size_of(FILE_NAME) / 2;
 	assert_int_equal(unlink(FILE_NAME), 0);
@@ -422,7 +411,6 @@ static void full_for_a_while(void **state)
 	struct recording_summary summary;
 	struct rlimit limit, old;
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	limit = old;
@@ -456,7 +444,6 @@ static void full_from_the_begin(void **state)
 	autosink struct sink *sink = NULL;
 	struct rlimit limit, old;
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	limit = (struct rlimit){10, old.rlim_max};

@@ -88,7 +88,6 @@ static void findings_of_any_time(void **state)
 	} expected[] = {{"c!", 2}, {"a", 1}, {"b", 2}, {"?", 1}};
 	autorun struct run *run = total_of_readings(NULL);
 
-	(void)state;
 	assert_int_equal(run->finding_count, ARRAY_SIZE(expected));
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
 		assert_string_equal(run->findings[i].id, expected[i].id);
@@ -101,7 +100,6 @@ static void not_seen_at_last(void **state)
 {
 	autorun struct run *looked = total_of_readings("third"), *blind = total_of_readings(NULL);
 
-	(void)state;
 	assert_non_null(looked->not_seen);
 	assert_string_equal(looked->not_seen[0], "third");
 	assert_null(looked->not_seen[1]);
@@ -150,7 +148,6 @@ static void programs_of_any_observation(void **state)
 	int fd = mkstemp(path);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
 
-	(void)state;
 	assert_non_null(file);
 	write_observation(file, both, ARRAY_SIZE(both), 5);
 	write_observation(file, one, ARRAY_SIZE(one), 7);
