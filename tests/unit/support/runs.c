@@ -726,3 +726,20 @@ void support_refuse(const char *text, size_t length, char **ret_error)
 	assert_int_equal(err, -EINVAL);
 	assert_non_null(*ret_error);
 }
+
+void support_refuse_member(const char *member, const char *value, const char *expected)
+{
+	autorun struct run *run = support_observer_run();
+	autofree char *text = run_to_json(run), *absent = NULL, *damaged = NULL;
+	autofree char *error = NULL, *said = NULL;
+	char *at;
+
+	assert_true(asprintf(&absent, "\"%s\":null", member) > 0);
+	at = strstr(text, absent);
+	assert_non_null(at);
+	assert_true(asprintf(&damaged, "%.*s\"%s\":%s%s", (int)(at - text), text, member, value,
+			     at + strlen(absent)) > 0);
+	support_refuse(damaged, strlen(damaged), &error);
+	assert_true(asprintf(&said, "services[0].%s%s", member, expected) > 0);
+	assert_string_equal(error, said);
+}

@@ -44,4 +44,7 @@ void support_miss_stage(struct run_service *service, unsigned int stage, const c
 /* Assert that the @length bytes of @text are refused with an error, which is to be freed. */
 void support_refuse(const char *text, size_t length, char **ret_error);
 
+/* The same of a document whose service has @value as its @member; the error is @expected after the member's name. */
+void support_refuse_member(const char *member, const char *value, const char *expected);
+
 #endif

@@ -24,44 +24,49 @@ static void check(struct run_driver *driver, uint64_t span_ns, const char *by)
 	driver->limited = NULL;
 }
 
-static void test_cpu(void **state)
+static int one_thread(void **state)
 {
 	struct run_driver *driver = calloc(1, sizeof(*driver));
 
-	(void)state;
 	assert_non_null(driver);
 	driver->threads = 1;
+	*state = driver;
+	return 0;
+}
+
+static int forget(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+static void test_cpu(void **state)
+{
+	struct run_driver *driver = *state;
+
 	driver->cpu_user_ns = 200 * NSEC_PER_MSEC;
 	check(driver, 200 * NSEC_PER_MSEC, "cpu");
 	check(driver, 250 * NSEC_PER_MSEC, NULL);
 	driver->cpu_wait_ns = (struct run_number){true, 50 * NSEC_PER_MSEC};
 	check(driver, 250 * NSEC_PER_MSEC, "cpu"); /* other processes had the missing time */
-	free(driver);
 }
 
 /* Three requests of 126 us in all: the start takes as long. */
 static void test_too_short(void **state)
 {
-	struct run_driver *driver = calloc(1, sizeof(*driver));
+	struct run_driver *driver = *state;
 
-	(void)state;
-	assert_non_null(driver);
-	driver->threads = 1;
 	driver->cpu_user_ns = 126 * NSEC_PER_USEC;
 	driver->cpu_wait_ns = (struct run_number){true, 50 * NSEC_PER_USEC};
 	check(driver, 126 * NSEC_PER_USEC, NULL);
 	check(driver, 0, NULL);
-	free(driver);
 }
 
 /* One late request is 1 % of a hundred, and more than 1 % of fewer. */
 static void test_schedule(void **state)
 {
-	struct run_driver *driver = calloc(1, sizeof(*driver));
+	struct run_driver *driver = *state;
 
-	(void)state;
-	assert_non_null(driver);
-	driver->threads = 1;
 	for (unsigned int i = 0; i < 97; i++)
 		histogram_record(&driver->schedule_delay, 1000);
 	histogram_record(&driver->schedule_delay, 5 * NSEC_PER_MSEC);
@@ -72,17 +77,13 @@ static void test_schedule(void **state)
 	for (unsigned int i = 0; i < 300; i++)
 		histogram_record(&driver->schedule_delay, 1000);
 	check(driver, NSEC_PER_SEC, NULL);
-	free(driver);
 }
 
 /* A server that answers in 100 ms: the driver's 5 ms are not what limits it, its 20 ms may be. */
 static void test_small_delay(void **state)
 {
-	struct run_driver *driver = calloc(1, sizeof(*driver));
+	struct run_driver *driver = *state;
 
-	(void)state;
-	assert_non_null(driver);
-	driver->threads = 1;
 	for (unsigned int i = 0; i < 100; i++) {
 		histogram_record(&driver->schedule_delay, i < 90 ? 1000 : 5 * NSEC_PER_MSEC);
 		histogram_record(&driver->response_time, 100 * NSEC_PER_MSEC);
@@ -91,48 +92,37 @@ static void test_small_delay(void **state)
 	for (unsigned int i = 0; i < 10; i++)
 		histogram_record(&driver->schedule_delay, 20 * NSEC_PER_MSEC);
 	check(driver, NSEC_PER_SEC, "schedule");
-	free(driver);
 }
 
 /* One answer in fifty comes from a server that stalls. The driver's 5 ms are most of the mean of all the others. */
 static void test_delay_of_the_mean(void **state)
 {
-	struct run_driver *driver = calloc(1, sizeof(*driver));
+	struct run_driver *driver = *state;
 
-	(void)state;
-	assert_non_null(driver);
-	driver->threads = 1;
 	for (unsigned int i = 0; i < 100; i++) {
 		histogram_record(&driver->schedule_delay, 5 * NSEC_PER_MSEC);
 		histogram_record(&driver->response_time, (i < 98 ? 6 : 100) * NSEC_PER_MSEC);
 	}
 	check(driver, NSEC_PER_SEC, "schedule");
-	free(driver);
 }
 
 static void test_want(void **state)
 {
-	struct run_driver *driver = calloc(1, sizeof(*driver));
+	struct run_driver *driver = *state;
 
-	(void)state;
-	assert_non_null(driver);
-	driver->threads = 1;
 	driver->errors[RUN_ERROR_TOO_MANY_FILES] = 1;
 	check(driver, 0, "files");
 	driver->errors[RUN_ERROR_ADDRESS_UNAVAILABLE] = 1;
 	check(driver, 0, "ports");
-	free(driver);
 }
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, one_thread, forget)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cpu),
-		cmocka_unit_test(test_too_short),
-		cmocka_unit_test(test_schedule),
-		cmocka_unit_test(test_small_delay),
-		cmocka_unit_test(test_delay_of_the_mean),
-		cmocka_unit_test(test_want),
+		TEST(test_cpu),		TEST(test_too_short),	      TEST(test_schedule),
+		TEST(test_small_delay), TEST(test_delay_of_the_mean), TEST(test_want),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,36 +39,32 @@ static const struct sink_http_limits patient = {
 	.connection_memory = 16 * 1024,
 };
 
-static int start_short(void **state)
+static int start(void **state, const struct sink_http_limits *limits)
 {
 	static struct server server;
 
 	*state = &server;
-	return server_start(&server, "127.0.0.1:0", &short_limits);
+	return server_start(&server, "127.0.0.1:0", limits);
+}
+
+static int start_short(void **state)
+{
+	return start(state, &short_limits);
 }
 
 static int start_one(void **state)
 {
-	static struct server server;
-
-	*state = &server;
-	return server_start(&server, "127.0.0.1:0", &one_connection);
+	return start(state, &one_connection);
 }
 
 static int start_patient(void **state)
 {
-	static struct server server;
-
-	*state = &server;
-	return server_start(&server, "127.0.0.1:0", &patient);
+	return start(state, &patient);
 }
 
 static int start_default(void **state)
 {
-	static struct server server;
-
-	*state = &server;
-	return server_start(&server, "127.0.0.1:0", NULL);
+	return start(state, NULL);
 }
 
 static int stop(void **state)
@@ -282,7 +278,6 @@ static void test_strangers_make_room(void **state)
 	struct server server;
 	int fds[STRANGERS], admitted;
 
-	(void)state;
 	assert_int_equal(server_start(&server, "127.0.0.1:0", &patient), 0);
 	admitted = client_connect(&server, NULL);
 	assert_int_equal(client_send(admitted, HEALTH, strlen(HEALTH)), 0);
@@ -313,7 +308,6 @@ static void test_dear_documents_are_shared(void **state)
 	struct server server;
 	int fds[30];
 
-	(void)state;
 	assert_int_equal(server_start(&server, "127.0.0.1:0", &patient), 0);
 	assert_healthy(&server); /* makes the doctor look */
 	server.made = 0;
@@ -384,13 +378,11 @@ static void health_beside(const char *text)
 
 static void test_health_beside_a_document(void **state)
 {
-	(void)state;
 	health_beside("GET /v1/run HTTP/1.1\r\nHost: localhost\r\n\r\n");
 }
 
 static void test_health_beside_the_document_of_a_phase(void **state)
 {
-	(void)state;
 	health_beside("POST /v1/phases/1/end HTTP/1.1\r\nHost: localhost\r\n\r\n");
 }
 
@@ -406,7 +398,6 @@ static void test_health_within_a_reading(void **state)
 	struct server server;
 	int asker;
 
-	(void)state;
 	assert_int_equal(server_start(&server, "127.0.0.1:0", &patient), 0);
 	assert_healthy(&server); /* makes the doctor look */
 	asker = client_connect(&server, NULL);
@@ -431,7 +422,6 @@ static void test_health_before_the_loop(void **state)
 	struct server server;
 	int asker;
 
-	(void)state;
 	assert_int_equal(server_start(&server, "127.0.0.1:0", &patient), 0);
 	assert_healthy(&server); /* makes the doctor look */
 	asker = client_connect(&server, NULL);
@@ -465,7 +455,6 @@ static void test_health_does_not_wait(void **state)
 	unsigned int looks;
 	int status = 200;
 
-	(void)state;
 	assert_int_equal(server_start(&server, "127.0.0.1:0", &patient), 0);
 	assert_healthy(&server);
 	poll(NULL, 0, VERDICT_MS + 100);
@@ -609,7 +598,6 @@ static void test_stop_with_clients(void **state)
 	struct server server;
 	int fds[3];
 
-	(void)state;
 	assert_int_equal(server_start(&server, "127.0.0.1:0", NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		fds[i] = client_connect(&server, NULL);
