@@ -19,7 +19,10 @@ int loopback_enter(void)
 	if (unshare(CLONE_NEWNET) < 0)
 		return -EPERM;
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &up) < 0 ? -errno : 0;
+	if (fd >= 0 && !ioctl(fd, SIOCSIFFLAGS, &up))
+		return 0;
+	/* Without CAP_NET_ADMIN. -EPERM would say that this is still the former namespace. */
+	return errno == EPERM ? -EACCES : -errno;
 }
 
 int loopback_listen(struct sockaddr_in *ret_address)

@@ -677,6 +677,18 @@ def test_few_capabilities_are_enough(start, more):
         assert not [said for said in document["not_seen"] if "CAP_SYS_PTRACE" in said]
 
 
+def test_root_without_one_capability_stays_in_its_network_namespace(start):
+    """With CAP_SYS_ADMIN and without CAP_NET_ADMIN, as in some containers, it looked at a namespace of its own."""
+    nginx = start(Nginx())
+    done = start(Process(["setpriv", "--inh-caps=-net_admin", "--bounding-set=-net_admin", OBSERVER, "serve",
+                          "--port", nginx.port, "--listen", "127.0.0.1:0"]))
+    url = done.wait_for(r"listening on (http://\S+)", "stderr", 30)[1].rstrip("/")
+    Driver(nginx.url, connections=2, count=50)
+    document = parse(http.request(url + "/v1/run", "GET", None))
+    (found,) = document["services"]
+    assert (found["port"], found["exchanges"]) == (nginx.port, 50)
+
+
 @pytest.mark.parametrize("prefix", ["", "\0"], ids=["path", "abstract"])
 def test_it_tells_the_service_manager_when_it_answers(start, tmp_path, prefix):
     """systemd's protocol, with Type=notify."""
