@@ -125,6 +125,7 @@ static int start_command(struct loop *loop)
 	if (loop->child)
 		return 0;
 	sigprocmask(SIG_SETMASK, &loop->old_signals, NULL);
+	signal(SIGXFSZ, SIG_DFL); /* see streams_begin() */
 	execvp(command[0], command);
 	/* Only the child knows the error: the parent sees 127, as a shell would. */
 	dprintf(STDERR_FILENO, "sojourn observe: cannot run '%s': %s\n", command[0],

@@ -5,7 +5,8 @@
 
 /*
  * Open /dev/null for closed standard streams, first of all in main(). Otherwise the next file
- * opened would receive their output.
+ * opened would receive their output. A file that may not get larger (ulimit -f) is an error from
+ * then on, and no signal.
  */
 void streams_begin(void);
 

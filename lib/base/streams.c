@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT
-/* Opens closed standard streams, and reports a full one. */
+/* Opens closed standard streams, keeps a limit of file sizes from ending the program, and reports a full one. */
 #include "sojourn/streams.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "sojourn/log.h"
 
-/* open() takes the lowest free descriptor. */
 void streams_begin(void)
 {
 	int fd;
 
+	/* The signal would end the program in the middle of its report; write() says EFBIG instead. */
+	signal(SIGXFSZ, SIG_IGN);
+	/* open() takes the lowest free descriptor. */
 	do
 		fd = open("/dev/null", O_RDWR);
 	while (fd >= 0 && fd <= STDERR_FILENO);

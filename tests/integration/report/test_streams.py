@@ -2,6 +2,7 @@
 """Standard streams that are closed, full or abandoned, and files larger than memory."""
 import os
 import resource
+import signal
 import subprocess
 
 import pytest
@@ -28,6 +29,24 @@ def test_a_summary_that_nobody_can_keep_is_a_failure(start):
     done = shell('"$@" >/dev/full', OBSERVER, "observe", "--port", str(lab.port), "--for", "300ms")
     assert done.returncode == 1
     assert "cannot write to standard output: No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize("program", ["observer", "driver"])
+def test_a_file_that_may_not_get_larger_costs_only_that_file(start, tmp_path, program):
+    """Earlier SIGXFSZ ended the program before it had printed anything."""
+    lab = start(Lab())
+    path = tmp_path / "run.json"
+    command = {"observer": [OBSERVER, "observe", "--port", str(lab.port), "--for", "300ms"],
+               "driver": [DRIVER, lab.url, "-d", "300ms"]}[program]
+    done = shell('ulimit -f 1; "$@"', *command, "--json", path)
+    assert done.returncode == 1 and f"cannot write '{path}': File too large" in done.stderr
+    assert f"tcp 127.0.0.1:{lab.port}" in done.stdout or "round trip" in done.stdout
+    assert not path.exists()
+
+
+def test_a_command_keeps_the_signal_of_the_limit():
+    done = shell('"$@"', OBSERVER, "observe", "--port", "1", "--quiet", "--", "sh", "-c", "grep SigIgn /proc/$$/status")
+    assert not int(done.stdout.split()[1], 16) & 1 << (signal.SIGXFSZ - 1)
 
 
 def test_a_reader_that_has_seen_enough_is_none():
