@@ -80,9 +80,9 @@ static int end_recording(struct outputs *outputs, struct run *run)
 	if (r < 0)
 		return log_errno(r, "'%s' lacks the end: cannot write to it", path);
 	if (!outputs->options->quiet)
-		fprintf(stderr, "sojourn record: %s readings, %s bytes in %s\n",
-			as_count(sink_record_count(outputs->record)),
-			as_count(sink_record_bytes(outputs->record)), path);
+		log_print("", "%s readings, %s bytes in %s",
+			  as_count(sink_record_count(outputs->record)),
+			  as_count(sink_record_bytes(outputs->record)), path);
 	return 0;
 }
 

@@ -134,7 +134,7 @@ static const char *parse_duration(const struct cli_option *option, const char *v
 	if (option->allowed)
 		return option->allowed;
 	if (err == -ERANGE)
-		return "is too long";
+		return "is too long; write at most 5000000h";
 	return err ? "is not a duration; write it like 500ms, 10s or 2m"
 		   : "is too short; at least 1ms is needed";
 }
@@ -288,19 +288,6 @@ static const char *nearest(const struct cli_command *command, const char *typed,
 	return suggestion.best;
 }
 
-/* Store the sentence in ret_error with the words exactly as typed, unlike refuse(). -EINVAL. */
-__attribute__((format(printf, 2, 3))) static int complain(struct walk *walk, const char *format,
-							  ...)
-{
-	va_list args;
-	int length;
-
-	va_start(args, format);
-	length = vasprintf(walk->ret_error, format, args);
-	va_end(args);
-	return length < 0 ? -ENOMEM : -EINVAL;
-}
-
 static int keep_use(struct cli_words *words, const struct cli_option *option, const char *value)
 {
 	struct cli_use *use = ARRAY_APPEND(words->uses, words->use_count);
@@ -329,8 +316,8 @@ static int apply(struct walk *walk, const struct found *found, const char *shown
 	if (!wrong)
 		return 0;
 	if (!value)
-		return complain(walk, "%s: %s", shown, wrong);
-	return complain(walk, "%s: '%s' is not allowed: give %s", shown, value, wrong);
+		return refuse(walk->ret_error, "%s: %s", shown, wrong);
+	return refuse(walk->ret_error, "%s: '%s' is not allowed: give %s", shown, value, wrong);
 }
 
 /* More than the longest help of an option. */
@@ -365,7 +352,7 @@ static int take(struct walk *walk, const struct found *found, const char *shown,
 		return refuse(walk->ret_error, "--%s needs a value: --%s=%s (%s)", option->name,
 			      option->name, option->argument, help);
 	}
-	return complain(walk, "%s: needs a value: %s", shown, option->argument);
+	return refuse(walk->ret_error, "%s: needs a value: %s", shown, option->argument);
 }
 
 /* Refuse an unknown or ambiguous option. */
@@ -379,12 +366,12 @@ static int refuse_name(struct walk *walk, const char *shown, size_t found)
 			      "%s option '%s': did you mean --%s? --help lists the options", what,
 			      shown, name);
 	if (name)
-		return complain(walk, "%s: unknown option: did you mean --%s? See --help", shown,
-				name);
+		return refuse(walk->ret_error, "%s: unknown option: did you mean --%s? See --help",
+			      shown, name);
 	return walk->command->getopt
 		       ? refuse(walk->ret_error, "%s option '%s'; --help lists the options", what,
 				shown)
-		       : complain(walk, "%s: unknown option, see --help", shown);
+		       : refuse(walk->ret_error, "%s: unknown option, see --help", shown);
 }
 
 static int take_long(struct walk *walk, const char *word)
@@ -404,7 +391,8 @@ static int take_long(struct walk *walk, const char *word)
 		return take(walk, &found, shown, word + length + 1);
 	return getopt ? refuse(walk->ret_error, "--%s takes no value: '%s'", found.option->name,
 			       word)
-		      : complain(walk, "%s: takes no value, got '%s'", shown, word + length + 1);
+		      : refuse(walk->ret_error, "%s: takes no value, got '%s'", shown,
+			       word + length + 1);
 }
 
 /* Take the letters of "-abc"; the first with a value takes the rest. */
@@ -421,11 +409,13 @@ static int take_letters(struct walk *walk, const char *word)
 				       ? refuse(walk->ret_error,
 						"unknown option '-%c'; --help lists the options",
 						*c)
-				       : complain(walk, "%s: unknown option, see --help", shown);
+				       : refuse(walk->ret_error, "%s: unknown option, see --help",
+						shown);
 		if (found.option->argument)
 			return take(walk, &found, shown, c[1] ? c + 1 : NULL);
 		if (c[1] && !walk->command->getopt)
-			return complain(walk, "%s: takes no value, got '%s'", shown, c + 1);
+			return refuse(walk->ret_error, "%s: takes no value, got '%s'", shown,
+				      c + 1);
 		err = take(walk, &found, shown, NULL);
 	}
 	return err;

@@ -41,11 +41,14 @@ const char *options_set_pem(void *pem, const char *path)
 	return wrong;
 }
 
+/* Of names in Host headers. Two names with a comma between them would never match one. */
+#define HOST_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+
 static const char *add_host(void *settings, const char *value)
 {
 	struct sink_http_access *access = settings;
 
-	if (!*value || strpbrk(value, ":/ "))
+	if (!*value || value[strspn(value, HOST_CHARACTERS)])
 		return "a host's name without a port, e.g. server1.example";
 	if (access->host_count == SINK_HTTP_HOSTS)
 		return "at most 8 names";
