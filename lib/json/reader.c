@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "run/members.h"
 #include "sojourn/refuse.h"
@@ -106,6 +107,14 @@ static size_t count_containers(const char *text, size_t length)
 	return count;
 }
 
+/* Such files are left by full disks and programs that were killed. */
+static bool is_blank(const char *text, size_t length)
+{
+	while (length && memchr(" \t\r\n", text[length - 1], 4))
+		length--;
+	return !length;
+}
+
 int reader_parse(const char *text, size_t length, json_t **ret_document, char **ret_error)
 {
 	json_error_t error;
@@ -118,6 +127,8 @@ int reader_parse(const char *text, size_t length, json_t **ret_document, char **
 		return refuse(ret_error,
 			      "more than %u objects and arrays, which no run document has",
 			      RUN_CONTAINER_LIMIT);
+	if (is_blank(text, length))
+		return refuse(ret_error, "is empty; must be a run document");
 	document = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
 	if (!document && json_error_code(&error) == json_error_out_of_memory)
 		return -ENOMEM;

@@ -140,17 +140,36 @@ static int read_recording(const char *path, struct run **ret_run)
 	return 0;
 }
 
+/* A report of contradictory figures would look like any other. */
+static int warn_of_broken(const char *path, const struct run *run)
+{
+	char **broken = NULL;
+	size_t count = 0;
+	int r = run_check(run, &broken);
+
+	while (broken && broken[count])
+		count++;
+	if (count)
+		log_warn("'%s': figures contradict each other (%zu), so the report may be wrong: "
+			 "'sojourn report --check' names them",
+			 path, count);
+	run_strings_free(broken);
+	return r < 0 ? log_errno(r, "cannot check '%s'", path) : 0;
+}
+
 static int read_one(const char *path, struct run **ret_run)
 {
 	autofree char *error = NULL;
 	int r;
 
-	if (strcmp(path, "-") && recording_is(path))
-		return read_recording(path, ret_run);
+	if (strcmp(path, "-") && recording_is(path)) {
+		r = read_recording(path, ret_run);
+		return r ? r : warn_of_broken(path, *ret_run);
+	}
 	r = run_read(path, ret_run, &error);
 	if (r == -EINVAL)
 		return cli_error(&command, "'%s': %s", path, error ? error : "not a run document");
-	return r < 0 ? log_errno(r, "cannot read '%s'", path) : 0;
+	return r < 0 ? log_errno(r, "cannot read '%s'", path) : warn_of_broken(path, *ret_run);
 }
 
 /* For a recording check the sum of its readings, as it has no derived text. */

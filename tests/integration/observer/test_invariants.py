@@ -50,6 +50,10 @@ def test_files_are_checked_each_by_itself(start, tmp_path):
     assert done.status == 1 and lines[-1] == f"{sound}: holds"
     assert f"{damaged}: exchanges-timed: tcp port {nginx.port}: stages.service.count + losses.untimed is 300, " \
         "must be exchanges, which is 3000" in lines
+    report = run([OBSERVER, "report", damaged], check=False)
+    (warning,) = report.stderr.splitlines()
+    assert report.status == 0 and f"'{damaged}': figures contradict each other ({len(lines) - 1})" in warning
+    assert run([OBSERVER, "report", sound]).stderr == ""
     assert broken(damaged.read_text()) == [line.replace(str(damaged), "-", 1) for line in lines[:-1]]
     done = check(foreign, sound)
     assert done.status == 2 and done.stdout == f"{sound}: holds\n" and str(foreign) in done.stderr

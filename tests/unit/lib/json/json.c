@@ -307,7 +307,8 @@ static void derived_values_are_written(void **state)
 static const struct {
 	const char *text, *error;
 } malformed[] = {
-	{"", "line 1, column 0: '[' or '{' expected near end of file; must be JSON (RFC 8259)"},
+	{"", "is empty; must be a run document"},
+	{" \r\n\t", "is empty; must be a run document"},
 	{"{\"schema\":\n 1,}", "line 2, column 4: string or '}' expected near '}'; must be JSON (RFC 8259)"},
 	{"[]", "document: is an array, must be an object"},
 	{"{}", "schema: is missing, must be \"sojourn.run/1\""},
