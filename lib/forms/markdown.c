@@ -187,11 +187,15 @@ static void put_split(const struct run_stage *parts, FILE *file)
 static void put_source(const struct run_service *service, enum stage which, FILE *file)
 {
 	const struct run_stage *stage = &service->stages[which];
+	const char *meaning;
 
 	if (!stage->measured || !stage->source)
 		return;
-	fprintf(file, "\n%s: by ", as_words(run_stage_label(service->stages, which)));
+	fprintf(file, "\n%s: source ", as_words(run_stage_label(service->stages, which)));
 	put_text(stage->source, file);
+	meaning = report_source_meaning(stage->source);
+	if (meaning)
+		fprintf(file, " \\(%s\\)", meaning);
 	fputc('\n', file);
 }
 

@@ -326,7 +326,7 @@ static size_t count_alike(const struct run_joined *joined, size_t first, size_t 
 	return i - first;
 }
 
-/* Write "to 20.0 ms, 10 such", or place and time of a single one. */
+/* Write "to 20.0 ms: 10 requests", or place and time of a single one. */
 static void format_alike(const struct page *page, const struct run_joined *joined, size_t first,
 			 size_t count, size_t size, char *ret_text)
 {
@@ -337,9 +337,9 @@ static void format_alike(const struct page *page, const struct run_joined *joine
 	const char *least = as_time((double)run_parts_total(&last->parts));
 
 	if (count > 1 && strcmp(most, least))
-		snprintf(ret_text, size, "to %s, %zu such", least, count);
+		snprintf(ret_text, size, "to %s: %zu requests", least, count);
 	else if (count > 1)
-		snprintf(ret_text, size, "%zu such", count);
+		snprintf(ret_text, size, "%zu requests", count);
 	else
 		snprintf(ret_text, size, "at %.3f s  %s #%u", at_s, client_text(page, exchange),
 			 exchange->index);

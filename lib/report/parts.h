@@ -30,6 +30,8 @@ const char *report_missing(const struct run_stage *stage, enum stage which);
 bool report_has_stage(const struct run_service *service, enum stage which);
 /* Return whether a stage is missing only because it was not requested: these share a line. */
 bool report_is_unasked(const struct run_stage *stage);
+/* Return how the end of a stage is known by @source of a document; NULL: its name says all. */
+const char *report_source_meaning(const char *source);
 /* Times outside of a round trip: connections waiting for accept(), responses waiting for ack. */
 void report_beside(const struct page *page, const struct run_service *service);
 /* Connections, bytes, and what was not seen. */

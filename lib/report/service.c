@@ -349,15 +349,21 @@ static const struct {
 	{"sockops", "the kernel's time stamps"},
 };
 
+const char *report_source_meaning(const char *source)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
+		if (!strcmp(source, sources[i].source))
+			return sources[i].meaning;
+	return NULL;
+}
+
 static void add_source(struct items *items, const char *what, const struct run_stage *stage)
 {
-	const char *meaning = NULL;
+	const char *meaning;
 
 	if (!stage->measured || !stage->source)
 		return;
-	for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
-		if (!strcmp(stage->source, sources[i].source))
-			meaning = sources[i].meaning;
+	meaning = report_source_meaning(stage->source);
 	if (meaning)
 		items_add(items, "%s %s (%s)", what, stage->source, meaning);
 	else
