@@ -200,7 +200,7 @@ static const struct cli_option rows[] = {
 	{"observer", 0, "URL",
 	 "mark the measured phase on the observer at URL\n"
 	 "(sojourn observe --listen; http: or https:) and\nmerge its findings into the report; one for each host.\n"
-	 "nats://HOST[:PORT]: all that wait there (sojourn-drive\nagent --observer) and see a target; fleet: at --via",
+	 "nats://HOST[:PORT]: all that wait there\n(sojourn-drive agent --observer) and see a target;\nfleet: at --via",
 	 CLI_APPLY, AT(run.observers), .apply = option_apply_observer},
 	{"observer-token-file", 0, "FILE",
 	 "show it the bearer token that is FILE's first line\n(default: that in SOJOURN_OBSERVER_TOKEN, if any)",
@@ -209,7 +209,7 @@ static const struct cli_option rows[] = {
 	 "its certificate must come from an authority in FILE\n(PEM), instead of one of the system's",
 	 CLI_APPLY, AT(run.observers.ca_path), .apply = option_apply_observer_ca},
 	{"observer-credentials", 0, "FILE",
-	 "show the NATS server the login in FILE: an nkey's seed,\na .creds file, USER:PASSWORD, or a token",
+	 "show the NATS server the login in FILE: an nkey's\nseed, a .creds file, USER:PASSWORD, or a token",
 	 CLI_TEXT, AT(run.observers.credentials_path), .minimum = 1, .allowed = "the file's name is empty"},
 	{"observer-cert", 0, "FILE", "show it this certificate, in PEM", CLI_TEXT, AT(run.observers.cert_path), .minimum = 1,
 	 .allowed = "the file's name is empty"},

@@ -500,9 +500,16 @@ static const char *http_option(const struct request *request)
 
 static const char *plain_option(const struct request *request)
 {
+	static const char *const payloads[] = {"--payload-hex", "--payload-file"};
+
+	for (size_t i = 0; request->payload_option && i < ARRAY_SIZE(payloads); i++)
+		if (!strcmp(request->payload_option, payloads[i] + 2))
+			return payloads[i];
 	if (request->payload)
 		return "--payload";
-	return request->framing.kind || request->framing.replies ? "--framing" : NULL;
+	if (request->framing.kind)
+		return "--framing";
+	return request->framing.replies ? "--replies" : NULL;
 }
 
 static int check_datagrams(const struct link_settings *link, const struct engine *engine,
