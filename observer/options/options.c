@@ -390,8 +390,9 @@ static const struct cli_command observe_command = {
 	.tables = {&observe_table, &options_listen},
 	.outro = "Exit codes: 0 complete; 1 failed; 2 wrong options; 3 this kernel or this user\n"
 		 "may not observe; with COMMAND its own code, or 128 + the signal that ended it.\n"
-		 "Needs root, or CAP_BPF and CAP_PERFMON (--pid in another namespace, and other\n"
-		 "users' descriptors: CAP_SYS_ADMIN and CAP_SYS_PTRACE).\n\n"
+		 "Needs root, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (--pid in another\n"
+		 "namespace: CAP_SYS_ADMIN; other users' descriptors: CAP_SYS_PTRACE and\n"
+		 "CAP_DAC_READ_SEARCH).\n\n"
 		 "Examples:\n"
 		 "  $ sojourn observe --port 8080 --for 10s\n"
 		 "  $ sojourn observe --port 80,443 --interval 1s --json run.json\n"
