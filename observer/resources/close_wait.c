@@ -239,9 +239,8 @@ static bool stays(const struct resource_pair *pair, const struct resource_socket
 {
 	if (!s->inode)
 		return false;
-	return pair->after.source == SOCKETS_PROCFS
-		       ? !!netns_find(&pair->before.close_wait, s)
-		       : s->silent_ms >= CLOSE_WAIT_MS;
+	return pair->after.source == SOCKETS_PROCFS ? !!netns_find(&pair->before.close_wait, s)
+						    : s->silent_ms >= CLOSE_WAIT_MS;
 }
 
 void resource_measure_close_wait(const struct resource_pair *pair, struct resource_list *list)
