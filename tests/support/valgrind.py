@@ -3,7 +3,8 @@
 from .process import run
 
 FOUND = 99  # none of our programs uses this status
-# Inlined functions in stacks are not worth a sixth of a short test's CPU time: they are read from each program.
+
+# Inlined functions in stacks are not worth a sixth of a short test's CPU time.
 OPTIONS = ["--quiet", "--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite",
            "--read-inline-info=no", "--trace-children=yes", "--num-callers=30", f"--error-exitcode={FOUND}"]
 
