@@ -20,7 +20,7 @@ SUBJECT = re.compile(r"^(?:Revert \"|[\w.,/ -]+: (?P<verb>[a-z]+)\b)")
 VERBS = set("""
 accept adapt add align allow announce answer apply ask assert attach attack avoid begin bind bound break bring build bump cache call carve change
 check choose clean clear close collect combine compare compile compute convert copy correct count cover cut deal declare decode
-define delete deprecate derive describe detach detect disable distinguish divide document drain draw drop empty enable encode
+define delete deprecate derive describe detach detect disable distinguish divide document drain draw drop emulate empty enable encode
 end enforce enter exclude expect explain export expose extend extract factor fail fetch fill filter find finish fit fix flush
 fold follow forbid format forward free fuzz gather generate give group guard handle harden hash hide hint hold honour ignore implement
 import improve include increase infer initialise inline insert install introduce invert isolate join judge keep kill know label lay
@@ -32,7 +32,7 @@ require reserve reset reshape resize resolve respect restore restrict resume ret
 round route run sample satisfy save say scale scan schedule search select send separate serve set settle share shorten show shrink
 silence simplify size skip sleep sort specify split start state stop store stream strip substitute suggest sum support survive
 swap switch sync take teach tell test throttle tidy tie time trace track translate treat trim try tune turn type unify update
-upgrade use validate verify wait wake walk warn watch weaken widen wrap write""".split())
+upgrade unset use validate verify wait wake walk warn watch weaken widen wrap write""".split())
 
 
 def faults(subject, body, changed):
