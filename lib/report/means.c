@@ -6,9 +6,9 @@
 #include "means.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "parts.h"
+#include "sojourn/remedy.h"
 #include "sojourn/run_sum.h"
 
 static void subtract(const struct run *run, const struct run_service *service,
@@ -88,19 +88,18 @@ static bool is_representative(const struct run *run)
 
 const char *report_unfollowed(const struct run_service *service)
 {
-	const struct run_http2 *http2 = &service->http2;
-	const char *reason = http2->reason ? http2->reason : "";
+	static const char *const advice[RUN_REMEDY_COUNT] = {
+		[RUN_REMEDY_NONE] = "",
+		[RUN_REMEDY_TLS] = (" (--tls of the observer times them in TLS of OpenSSL, "
+				    "BoringSSL, GnuTLS and Go)"),
+		[RUN_REMEDY_TLS_SHOWS] = " (in TLS whose text --tls does not show)",
+		[RUN_REMEDY_NO_HTTP2] = " (without --no-http2 the observer times them)",
+		[RUN_REMEDY_HTTP] = " (--http of the observer times them)",
+		[RUN_REMEDY_FROM_START] = (" (on connections from before streams were followed; "
+					   "--http of the observer follows them from its start)"),
+	};
 
-	if (service->tls && !http2->connections.value)
-		return " (--tls of the observer times them in TLS of OpenSSL, GnuTLS and Go)";
-	if (strstr(reason, "--no-http2"))
-		return " (without --no-http2 the observer times them)";
-	if (strstr(reason, "--http"))
-		return " (--http of the observer times them)";
-	return http2->older.value
-		       ? " (on connections from before streams were followed; --http of the "
-			 "observer follows them from its start)"
-		       : "";
+	return advice[run_http2_remedy(service)];
 }
 
 /* Multiplexed exchanges are never joined. */

@@ -16,6 +16,7 @@
 #include "clear.h"
 #include "loader.h"
 #include "sojourn/cleanup.h"
+#include "sojourn/remedy.h"
 #include "sojourn/text.h"
 
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
@@ -585,7 +586,7 @@ static const char *missing_inside(const struct plan *plan, enum question questio
 
 const char *plan_missing_http(const struct plan *plan)
 {
-	return plan->http ? missing_inside(plan, QUESTION_HTTP) : "not asked for: --http";
+	return plan->http ? missing_inside(plan, QUESTION_HTTP) : RUN_REASON_HTTP;
 }
 
 /* Return whether the chosen programs are those that others can come beside. */
@@ -617,7 +618,7 @@ const char *plan_missing_streams(const struct plan *plan)
 	if (plan->http)
 		return plan_missing_http(plan);
 	if (!plan->streams)
-		return "not asked for: --no-http2";
+		return RUN_REASON_NO_HTTP2;
 	if (plan->commands)
 		return missing_inside(plan, QUESTION_HTTP);
 	reason = missing(plan, NEEDS_EXCHANGE | beside);

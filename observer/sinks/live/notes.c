@@ -7,6 +7,7 @@
 
 #include "view.h"
 #include "sojourn/finding.h"
+#include "sojourn/remedy.h"
 #include "sojourn/text.h"
 
 /* From this share on, a queue or table is worth a sentence. */
@@ -97,17 +98,20 @@ static bool accept_inferred(const struct run_service *service, uint64_t floor_ns
 
 static bool multiplexed(const struct run_service *service, char *text, size_t size)
 {
-	const struct run_http2 *http2 = &service->http2;
-	const char *option = "";
+	static const char *const options[RUN_REMEDY_COUNT] = {
+		[RUN_REMEDY_NONE] = "",
+		[RUN_REMEDY_TLS] = " (--tls)",
+		[RUN_REMEDY_TLS_SHOWS] = " (--tls does not show their text)",
+		[RUN_REMEDY_NO_HTTP2] = " (--no-http2)",
+		[RUN_REMEDY_HTTP] = " (--http)",
+		[RUN_REMEDY_FROM_START] = " (--http)",
+	};
 
 	if (!service->losses[RUN_LOSS_MULTIPLEXED])
 		return false;
-	if (service->tls && !http2->connections.value)
-		option = " (--tls)";
-	else if ((http2->reason && strstr(http2->reason, "--http")) || http2->older.value)
-		option = " (--http)";
 	snprintf(text, size, "%ju HTTP/2 connections: not counted, not timed%s",
-		 (uintmax_t)service->losses[RUN_LOSS_MULTIPLEXED], option);
+		 (uintmax_t)service->losses[RUN_LOSS_MULTIPLEXED],
+		 options[run_http2_remedy(service)]);
 	return true;
 }
 
