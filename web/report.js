@@ -370,7 +370,7 @@ function listenerTable(run, service, i) {
 const STREAMS = {streams: "streams", connections: "connections", reset_by_client: "reset by client", reset_by_server: "reset by server",
 	refused: "refused", lost: "lost", goaways: "GOAWAY", given_up: "connections given up",
 	older: "older connections", picked_up: "of these picked up", earlier: "begun before the observation",
-	perhaps_grpc: "perhaps of gRPC", ended: "ended connections", ended_streams: "streams on these",
+	perhaps_grpc: "perhaps of gRPC", two_way: "under way while their request was", ended: "ended connections", ended_streams: "streams on these",
 	streams_highest: "at most on one", open_highest: "open at once at most"};
 
 function streamsTable(run, service, i) {

@@ -19,8 +19,9 @@
 /* The meaning of a field: a status of HTTP (STATUS_UNKNOWN: any other field), or one of these. */
 enum hpack_meaning {
 	HPACK_GRPC = 600, /* "grpc-status", plus its value up to GRPC_OTHER */
-	HPACK_TYPE = 700, /* "content-type", of no gRPC */
+	HPACK_TYPE = 700, /* "content-type", of neither of the next two */
 	HPACK_TYPE_GRPC,
+	HPACK_TYPE_EVENTS,
 	HPACK_OBSCURE = 800, /* any of all these: its entry, or that of its name, is not known */
 };
 
@@ -29,6 +30,7 @@ enum hpack_said {
 	HPACK_SAID_GRPC = 1 << 0,    /* its type is that of gRPC */
 	HPACK_SAID_OBSCURE = 1 << 1, /* a field is not known */
 	HPACK_SAID_PROMISE = 1 << 2, /* it is no part of a response */
+	HPACK_SAID_EVENTS = 1 << 3,  /* its type is that of server-sent events */
 };
 
 /* All zeros: no block has come yet. */
@@ -142,9 +144,21 @@ static inline __attribute__((always_inline)) __u32 hpack_grpc_status(const struc
 	return number <= GRPC_LAST ? number : GRPC_OTHER;
 }
 
+/* "text/event-stream", and perhaps more after it: no other type begins so. */
+static inline __attribute__((always_inline)) int hpack_is_events(const struct hpack_table *t)
+{
+	if (t->walk.huffman)
+		return t->high == 0x497ca5 && t->low == 0x82f72d495909b0a3 &&
+		       ((t->gathered == 12 && t->after >> 2 == 0x29) ||
+			(t->gathered == 13 && t->after >> 10 == 0x29));
+	return t->high == 0x746578742f657665 && t->low == 0x6e742d7374726561 && t->after == 'm';
+}
+
 /* "application/grpc", which ends there or with "+" or ";". */
 static inline __attribute__((always_inline)) __u16 hpack_type_of(const struct hpack_table *t)
 {
+	if (hpack_is_events(t))
+		return HPACK_TYPE_EVENTS;
 	if (t->walk.huffman) {
 		if (t->high != 0x1d75d0 || t->low != 0x620d263d4c4d6564)
 			return HPACK_TYPE;
@@ -168,6 +182,8 @@ static inline __attribute__((always_inline)) void hpack_says(struct hpack_table 
 		t->said |= HPACK_SAID_OBSCURE;
 	else if (meaning == HPACK_TYPE_GRPC)
 		t->said |= HPACK_SAID_GRPC;
+	else if (meaning == HPACK_TYPE_EVENTS)
+		t->said |= HPACK_SAID_EVENTS;
 	else if (meaning >= HPACK_GRPC && meaning < HPACK_TYPE)
 		t->grpc = 1 + meaning - HPACK_GRPC;
 }

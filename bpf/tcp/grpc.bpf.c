@@ -40,6 +40,23 @@ static __always_inline __u32 grpc_data(struct grpc_messages *m, __u64 end, __u32
 	return end ? grpc_follow(m, end - taken, count, steps) : grpc_unseen(m, count);
 }
 
+/*
+ * Data of the request was read while its response was under way. So it is a tunnel, as of WebSocket (RFC 8441), or the
+ * answer to a part of the request. Calls of gRPC have kinds instead.
+ */
+static __always_inline void grpc_is_late(const struct http2_conn *h, struct stream_entry *st)
+{
+	struct service_slot *slot;
+
+	if (!config.http || st->in.late || !(st->stream.flags & STREAM_RESPONDING) ||
+	    st->stream.flags & (STREAM_GRPC | STREAM_OBSCURE))
+		return;
+	st->in.late = 1;
+	slot = slot_of(h->service);
+	if (slot)
+		count_atomic(slot, COUNTER_STREAMS_TWO_WAY, 1);
+}
+
 __noinline int grpc_read(struct http2_conn *h, __u32 said, __u64 end, __u64 now)
 {
 	__u32 count, messages = 0;
@@ -59,6 +76,8 @@ __noinline int grpc_read(struct http2_conn *h, __u32 said, __u64 end, __u64 now)
 	if ((said & HTTP2_BEGINS || (said & HTTP2_ENDS && h->in.resumed)) &&
 	    !(st->stream.flags & STREAM_RESPONDING))
 		st->stream.last_read_ns = now;
+	if (count)
+		grpc_is_late(h, st);
 	if (count)
 		messages = grpc_data(&st->in, end, s->taken, count,
 				     h->flags & HTTP2_GRPC ? GRPC_STEPS : GRPC_STEPS_UNSURE);

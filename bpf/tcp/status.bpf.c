@@ -6,6 +6,7 @@
 #include "bytes.h"
 #include "clear.h"
 #include "grpc.h"
+#include "pushed.h"
 #include "slot.h"
 #include "state.h"
 
@@ -133,6 +134,23 @@ __noinline int status_written(struct conn *c, __u32 count)
 	return status;
 }
 
+/* The block is that of a response of server-sent events. These are counted in HTTP/1 alone. */
+static __always_inline void block_of_events(const struct http2_conn *h, struct stream *st)
+{
+	__u32 index = copy_of(h->service);
+	struct service_statuses *all;
+
+	if (st->flags & STREAM_EVENTS)
+		return;
+	st->flags |= STREAM_EVENTS;
+	all = slot_of(h->service) ? bpf_map_lookup_elem(&statuses, &index) : NULL;
+	if (!all)
+		return;
+	pushed(all, PUSHED_STREAMS, 1);
+	if (!h->out.side.last)
+		pushed(all, PUSHED_STREAMS_LOST, 1);
+}
+
 /*
  * A frame of a block has ended, and perhaps the block. Return @status. Not inline: the caller's stack
  * has no room for it.
@@ -156,6 +174,8 @@ static __noinline int block_frame_ended(struct http2_conn *h, __u32 status)
 	}
 	if (http2_is_obscure(fields))
 		st->flags |= STREAM_OBSCURE;
+	if (fields->said & HPACK_SAID_EVENTS && config.http)
+		block_of_events(h, st);
 	if (h->out.side.last)
 		st->grpc = fields->grpc;
 	return status;

@@ -487,11 +487,12 @@ static __always_inline void server_frame_ends(struct streams_call *call, struct 
 	found = &entry->stream;
 	if (!(found->flags & STREAM_RESPONDING))
 		return;
-	if (s->type == HTTP2_DATA)
+	if (s->type == HTTP2_DATA && !(found->flags & STREAM_EVENTS))
 		bytes_add(&found->bytes_out, HTTP2_HEADER + s->payload);
-	if (config.route_rows)
+	if (config.route_rows && !(found->flags & STREAM_EVENTS))
 		route_stream_responding(found, call->h->service, call->now);
-	stream_responding(call, found);
+	if (!(found->flags & STREAM_EVENTS))
+		stream_responding(call, found);
 	if (last)
 		stream_done(call->h, s->stream);
 }

@@ -82,7 +82,7 @@ struct report_hint {
 	char text[768];
 };
 
-#define REPORT_HINTS 6U
+#define REPORT_HINTS 7U
 size_t report_hints(const struct run *run, const struct run_service *service,
 		    struct report_hint ret_hints[static REPORT_HINTS]);
 

@@ -63,6 +63,7 @@ struct run_http2 {
 	struct run_number streams_highest; /* on one of these, since the observation began */
 	struct run_number open_highest;	   /* at once on a connection, likewise */
 	struct run_number perhaps_grpc;	   /* responses: a field that may say so is not known */
+	struct run_number two_way; /* responses, no gRPC: data of their requests still came */
 	/* Of responses: the window of the stream, or else that of the connection, was closed. */
 	struct histogram stream_stalls, connection_stalls;
 	struct histogram pings; /* the server's PING written → its ACK read */

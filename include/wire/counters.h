@@ -87,6 +87,7 @@ enum counter {
 	COUNTER_HTTP2_ENDED,	   /* of HTTP2: followed from the first stream to their end */
 	COUNTER_HTTP2_ENDED_STREAMS, /* opened by clients on these */
 	COUNTER_GRPC_UNSURE,	     /* responses that may be of gRPC: a field is not known */
+	COUNTER_STREAMS_TWO_WAY, /* not of gRPC: data of the request came while the response was under way */
 	COUNTER_PIPELINED, /* connections of HTTP/1 whose clients pipeline: each request is followed */
 	COUNTER_PIPELINES_GIVEN_UP, /* of HTTP/1: bytes not seen or not understood */
 	COUNTER_CALLS_LOST,	    /* with --calls: connections to other places without room */

@@ -14,6 +14,8 @@ enum stream_flag {
 	STREAM_CARRIED = 1 << 2,    /* its response began in an earlier epoch: counted as carried */
 	STREAM_GRPC = 1 << 3,	    /* its response is of gRPC */
 	STREAM_OBSCURE = 1 << 4,    /* a field of its response is not known */
+	STREAM_EVENTS =
+		1 << 5, /* its response is one of server-sent events, and over with its head */
 };
 
 /* Messages of gRPC in one direction (bpf/protocol/grpc.h). All zeros: none has begun. */
@@ -23,7 +25,7 @@ struct grpc_messages {
 	__u8 have;  /* bytes of its prefix */
 	__u8 lost;  /* where messages begin is not known any more */
 	__u8 ended; /* the client's END_STREAM was read */
-	__u8 pad;
+	__u8 late; /* data of the client was read while the response was under way, and is counted */
 };
 
 /* CLOCK_MONOTONIC, nanoseconds. */

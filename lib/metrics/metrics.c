@@ -213,6 +213,7 @@ static const struct metric service_metrics[] = {
 	{{"sojourn_http2_older_connections", METRICS_COUNTER, METRICS_ONE, "Connections with HTTP/2 from before streams were followed."}, OF(NUMBER, http2.older)},
 	{{"sojourn_http2_picked_up_connections", METRICS_COUNTER, METRICS_ONE, "Of these: those whose streams are exchanges from some frame on."}, OF(NUMBER, http2.picked_up)},
 	{{"sojourn_http2_earlier_streams", METRICS_COUNTER, METRICS_ONE, "Streams on them that began before and have ended since."}, OF(NUMBER, http2.earlier)},
+	{{"sojourn_http2_two_way", METRICS_COUNTER, METRICS_ONE, "Responses, not of gRPC, under way while the server still read data of their request."}, OF(NUMBER, http2.two_way)},
 	{{"sojourn_http2_perhaps_grpc", METRICS_COUNTER, METRICS_ONE, "Responses of which it is not known whether they are of gRPC."}, OF(NUMBER, http2.perhaps_grpc)},
 	{{"sojourn_http2_stream_stalls", METRICS_COUNTER, METRICS_ONE, "Times that responses had to wait for their stream's window."}, OF(STREAM, http2.stream_stalls.count)},
 	{{"sojourn_http2_stream_stall_seconds", METRICS_COUNTER, METRICS_SECONDS, "How long they did."}, OF(STREAM, http2.stream_stalls.sum)},

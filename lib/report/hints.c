@@ -150,6 +150,23 @@ static bool hint_websocket(const struct run *run, const struct run_service *serv
 	return true;
 }
 
+/* Nothing in HTTP/2 says where a message of such a stream ends, or which one it answers. */
+static bool hint_two_way(const struct run *run, const struct run_service *service,
+			 struct report_hint *hint)
+{
+	uint64_t streams = service->http2.two_way.value;
+
+	(void)run;
+	if (!streams)
+		return false;
+	snprintf(hint->text, sizeof(hint->text),
+		 "%s responses of HTTP/2 were under way while data of their request still came, as "
+		 "in tunnels (WebSocket over HTTP/2). Each is one exchange: its service ends with "
+		 "the tunnel's first answer, and its respond with the tunnel",
+		 as_count(streams));
+	return true;
+}
+
 /* This is no guess either, where the share is known. */
 static bool hint_upstreams(const struct run *run, const struct run_service *service,
 			   struct report_hint *hint)
@@ -159,7 +176,8 @@ static bool hint_upstreams(const struct run *run, const struct run_service *serv
 
 static bool (*const hints[])(const struct run *run, const struct run_service *service,
 			     struct report_hint *hint) = {
-	hint_upstreams, hint_accept, hint_nagle, hint_network, hint_trailing, hint_websocket,
+	hint_upstreams, hint_accept,	hint_nagle,   hint_network,
+	hint_trailing,	hint_websocket, hint_two_way,
 };
 
 size_t report_hints(const struct run *run, const struct run_service *service,

@@ -252,6 +252,9 @@ static void outcome_pushes(const struct run_service *service, char text[static R
 		outcome_add(text, "events %s", as_count(service->events.count));
 	if (given_up)
 		outcome_add(text, "given up %s", as_count(given_up));
+	if (service->http2.two_way.value)
+		outcome_add(text, "both ways at once %s (tunnels, as of WebSocket over HTTP/2?)",
+			    as_count(service->http2.two_way.value));
 	if (websocket->older > websocket->picked_up)
 		outcome_add(text, "messages of %s older connections not known",
 			    as_count(websocket->older - websocket->picked_up));

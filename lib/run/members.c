@@ -99,6 +99,7 @@ static const struct run_member http2_table[] = {
 	GROWING(struct run_http2, picked_up),
 	GROWING(struct run_http2, earlier),
 	GROWING(struct run_http2, perhaps_grpc),
+	GROWING(struct run_http2, two_way),
 	GROWING(struct run_http2, ended),
 	GROWING(struct run_http2, ended_streams),
 	NUMBER(struct run_http2, streams_highest),

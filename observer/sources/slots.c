@@ -137,6 +137,7 @@ static void read_http(const struct loader *loader, uint32_t index, struct run_se
 {
 	const struct counted counts[] = {
 		{&service->http2.perhaps_grpc, COUNTER_GRPC_UNSURE},
+		{&service->http2.two_way, COUNTER_STREAMS_TWO_WAY},
 		{&service->pipelined, COUNTER_PIPELINED},
 		{&service->pipelines_given_up, COUNTER_PIPELINES_GIVEN_UP},
 	};

@@ -267,6 +267,7 @@ static void fill_http2(struct run_http2 *http2, struct sequence *sequence)
 	set_number(&http2->picked_up, sequence);
 	set_number(&http2->earlier, sequence);
 	set_number(&http2->perhaps_grpc, sequence);
+	set_number(&http2->two_way, sequence);
 	set_number(&http2->ended, sequence);
 	set_number(&http2->ended_streams, sequence);
 	set_number(&http2->streams_highest, sequence);

@@ -242,6 +242,7 @@ struct said {
 	unsigned int status;
 	unsigned int grpc; /* 1 + the status of gRPC */
 	bool of_grpc;	   /* its type is that of gRPC */
+	bool of_events;	   /* of server-sent events */
 };
 
 /* The bytes that a server sends, and what its blocks say. */
@@ -277,6 +278,11 @@ static size_t grpc_value(struct connection *c, const char *name, char *value, si
 		"text/html",
 		"application/grpc+",
 		"application/grpc;",
+		"text/event-stream",
+		"text/event-stream;charset=utf-8",
+		"text/event-stream; charset=utf-8",
+		"text/event-streal",
+		"text/event-strea",
 	};
 
 	if (!any(&c->sender, 8))
@@ -296,13 +302,19 @@ static bool is_grpc(const char *value, size_t length)
 	       (length == 16 || value[16] == '+' || value[16] == ';');
 }
 
+static void note_type(struct said *said, const char *value, size_t length)
+{
+	said->of_grpc |= is_grpc(value, length);
+	said->of_events |= length >= 17 && !memcmp(value, "text/event-stream", 17);
+}
+
 /* Note what a field says. */
 static void note(struct said *said, const char *name, const char *value, size_t length)
 {
 	if (!strcmp(name, "grpc-status"))
 		said->grpc = grpc_of(value, length);
 	else if (!strcmp(name, "content-type"))
-		said->of_grpc |= is_grpc(value, length);
+		note_type(said, value, length);
 }
 
 /*
@@ -377,6 +389,7 @@ static void compare(void *context, const struct http2_side *s, uint32_t what, co
 		compared->ended++;
 		assert_int_equal(compared->fields.grpc, said->grpc);
 		assert_int_equal(!!(compared->fields.said & HPACK_SAID_GRPC), said->of_grpc);
+		assert_int_equal(!!(compared->fields.said & HPACK_SAID_EVENTS), said->of_events);
 	}
 }
 
