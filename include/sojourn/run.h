@@ -404,6 +404,15 @@ struct run_service {
 	struct run_newest newest[RUN_NEWEST];
 };
 
+/*
+ * Return whether most messages to the service got no answer before the next one, as those to a server of logs. Whether
+ * a client that has sent another one waits for its answer is not known then.
+ */
+static inline bool run_is_told(const struct run_service *service)
+{
+	return service->losses[RUN_LOSS_ONEWAY] > service->exchanges;
+}
+
 struct run_program {
 	char name[32];
 	struct run_number runs;	   /* only with BPF run statistics on */

@@ -116,6 +116,14 @@ bool report_service_note(const struct run_service *service, struct report_note *
 
 	if (!unanswered || (double)unanswered < UNANSWERED_SHARE * (double)all)
 		return false;
+	if (run_is_told(service)) {
+		snprintf(ret_note->text, sizeof(ret_note->text),
+			 "%s connections to port %u ended after a message without an answer. "
+			 "Perhaps it wanted none: %s others had none either (oneway)",
+			 as_count(unanswered), service->port,
+			 as_count(service->losses[RUN_LOSS_ONEWAY]));
+		return true;
+	}
 	format_waited(&service->abandoned, unanswered, sizeof(waited), waited);
 	snprintf(ret_note->text, sizeof(ret_note->text),
 		 "%s of the %s requests at port %u were never answered: they are in no percentile "

@@ -75,6 +75,12 @@ static uint64_t silent_ns(const struct run_service *service)
 	return service->last_message_ns && since < waiting ? since : waiting;
 }
 
+/* Everything has been read, of clients that mostly tell: that they wait for an answer is not known. */
+static bool tells(const struct run_service *service)
+{
+	return run_is_told(service) && !service->open.unread.value;
+}
+
 static void add_facts(const struct run_open *open, struct resource *resource)
 {
 	static const char source[] = "the observer's pass over the sockets";
@@ -98,12 +104,12 @@ static void add_service(const struct run_service *service, struct resource_list 
 	resource->netns = service->netns;
 	resource->port = service->port;
 	resource->used = (double)(service->open.read.value + service->open.unread.value);
-	resource->hangs = (double)silent_ns(service) / NSEC_PER_SEC;
+	resource->hangs = tells(service) ? 0 : (double)silent_ns(service) / NSEC_PER_SEC;
 	snprintf(resource->object, sizeof(resource->object), "%s port %u", service->protocol,
 		 service->port);
 	add_facts(&service->open, resource);
-	resource_fact(resource, "nothing answered for", resource->hangs, "s",
-		      "writes of the service");
+	resource_fact(resource, "nothing answered for", (double)silent_ns(service) / NSEC_PER_SEC,
+		      "s", "writes of the service");
 	for (size_t i = 0; i < service->process_count && i < RESOURCE_OWNERS; i++) {
 		resource_own(resource, service->processes[i].pid);
 		describe(service->processes[i].pid, &resource->owners[i]);

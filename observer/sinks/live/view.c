@@ -103,6 +103,8 @@ static int remember(struct live_view *view)
 		if (r < 0)
 			return r;
 		add_point(history, &row);
+		history->oneway += service->losses[RUN_LOSS_ONEWAY];
+		history->exchanges += service->exchanges;
 		if (service->exchanges)
 			history->answered_ns = view->total->duration_ns;
 	}
@@ -124,6 +126,14 @@ static uint64_t silent_ns(const struct live_view *view, const struct run_service
 	return history && history->answered_ns < now ? now - history->answered_ns : 0;
 }
 
+/* As run_is_told(), of all intervals. */
+static bool is_told(const struct live_view *view, const struct run_service *service)
+{
+	const struct live_history *history = find_history(view, service);
+
+	return history && history->oneway > history->exchanges;
+}
+
 struct live_open live_view_open(const struct live_view *view, const struct run_service *service)
 {
 	const struct run_open *now = &service->open;
@@ -136,6 +146,8 @@ struct live_open live_view_open(const struct live_view *view, const struct run_s
 	open.silent_ns = silent_ns(view, service);
 	if (open.silent_ns > run_open_waits(now))
 		open.silent_ns = run_open_waits(now);
+	if (!now->unread.value && is_told(view, service))
+		return open;
 	if (open.count && run_open_waits(now) >= OLD_NS)
 		open.urgency = open.silent_ns >= HANGS_NS ? LIVE_HANGS : LIVE_OLD;
 	return open;

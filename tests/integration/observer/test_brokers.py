@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Brokers push messages, and their clients acknowledge them. An acknowledgement wants no answer (bpf/tcp/oneway.h): else the
+"""Messages that nobody answers. Brokers push messages, and their clients acknowledge them. An acknowledgement wants no answer (bpf/tcp/oneway.h): else the
 next message would look like one, and the pause before it like the broker's work."""
 import os
 import re
+import socket
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
 from support.conditions import needs_program
-from support.databases import unprivileged
+from support.databases import answers, unprivileged
 from support.documents import service
 from support.net import free_port
 from support.process import Process, own_folder, wait_until
@@ -116,3 +118,50 @@ def test_mosquitto(start, qos):
     acknowledged = sum(broker.packets(f"Received {packet} from subscriber") for packet in ("PUBACK", "PUBCOMP"))
     assert acknowledged == (count if qos else 0)
     assert qos == 0 or entry["losses"]["oneway"] == acknowledged
+
+
+class Rsyslog(Process):
+    """Takes lines over TCP, and says nothing."""
+
+    def __init__(self):
+        self.port = free_port()
+        self.files = own_folder("rsyslog")
+        self.lines = Path(self.files.name, "lines")
+        conf = Path(self.files.name, "conf")
+        conf.write_text(f'module(load="imtcp")\ninput(type="imtcp" port="{self.port}" address="127.0.0.1")\n'
+                        f'action(type="omfile" file="{self.lines}")\n', encoding="ascii")
+        super().__init__(["rsyslogd", "-n", "-f", conf, "-i", Path(self.files.name, "pid")])
+        with self.coming_up():
+            wait_until(lambda: answers(self.port))
+
+    def count(self):
+        return len(re.findall("message", self.lines.read_text(encoding="ascii"))) if self.lines.exists() else 0
+
+    def close(self):
+        super().close()
+        self.files.cleanup()
+
+
+@needs_program("rsyslogd")
+def test_a_server_of_logs_does_not_hang(start):
+    """It reads each line, and answers none: clients that stay connected wait for nothing."""
+    logs, rounds = start(Rsyslog()), 3
+    observer = start(Observer(ports=[logs.port]))
+    clients = [socket.create_connection(("127.0.0.1", logs.port)) for _ in range(2)]
+    for number in range(rounds):
+        for client in clients:
+            client.sendall(b"<13>Nov 25 22:00:00 host tag: message\n")
+        wait_until(lambda: logs.count() == (number + 1) * len(clients))
+        time.sleep(PAUSE)
+    wait_until(lambda: service(observer.document(), logs.port)["open"]["oldest_ns"] > 3.2e9)
+    document = observer.document()
+    assert "requests-hang" not in {finding["id"] for finding in document["findings"]}
+    entry = service(document, logs.port)
+    assert (entry["open"]["read"], entry["open"]["unread"]) == (len(clients), 0)
+    assert (entry["exchanges"], entry["losses"]["oneway"]) == (0, (rounds - 1) * len(clients))
+    for client in clients:
+        client.close()
+    wait_until(lambda: service(observer.document(), logs.port)["losses"]["unanswered"] == len(clients))
+    observer.stop()
+    assert "Perhaps it wanted none" in observer.stdout
+    assert "never answered" not in observer.stdout
