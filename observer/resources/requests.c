@@ -75,7 +75,7 @@ static uint64_t silent_ns(const struct run_service *service)
 	return service->last_message_ns && since < waiting ? since : waiting;
 }
 
-/* Everything has been read, of clients that mostly tell: that they wait for an answer is not known. */
+/* Everything has been read, and most messages so far got no answer: whether clients wait for one is not known. */
 static bool tells(const struct run_service *service)
 {
 	return run_is_told(service) && !service->open.unread.value;

@@ -240,6 +240,7 @@ static void everything_went_wrong(void **state)
 
 	for (unsigned int i = 0; i < RUN_LOSS_COUNT; i++)
 		service->losses[i] = 1000 * (i + 1);
+	service->losses[RUN_LOSS_ONEWAY] = 900; /* fewer than exchanges */
 	for (unsigned int i = 0; i < RUN_CLOSE_COUNT; i++)
 		service->closes[i] = 10 * (i + 1);
 	for (unsigned int i = 0; i < RUN_ERROR_COUNT; i++)
