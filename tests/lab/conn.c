@@ -80,6 +80,9 @@ static void begin_exchange(struct conn *conn)
 	exchange->readable_ns = conn->readable_ns;
 	exchange->pipelined = !conn->fresh;
 	conn->open = true;
+	/* One of --one-in requests, not one of --one-in connections that may send one. */
+	conn->request.knobs.service_ns =
+		server_delay(conn->server, DELAY_SERVICE, conn->request.knobs.service_ns);
 }
 
 static void await_request(struct conn *conn)
@@ -87,8 +90,6 @@ static void await_request(struct conn *conn)
 	conn->open = false;
 	conn->fresh = false;
 	request_init(&conn->request, &conn->server->options->knobs);
-	conn->request.knobs.service_ns =
-		server_delay(conn->server, DELAY_SERVICE, conn->request.knobs.service_ns);
 	conn->server->protocol->begin(conn->state);
 }
 

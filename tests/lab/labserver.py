@@ -233,6 +233,7 @@ def check_times(row, udp=False):
              "first_write_begin_ns", "first_write_end_ns", "last_write_end_ns"]
     times = [row[name] for name in names]
     assert all(times) and times == sorted(times), row
+    assert row["first_write_begin_ns"] <= row["last_write_begin_ns"] < row["last_write_end_ns"], row
     if udp:
         assert row["connection"] == row["accept_begin_ns"] == row["accept_end_ns"] == 0
     else:

@@ -137,6 +137,7 @@ static const struct {
 	{"last_read_end_ns",     offsetof(struct exchange, last_read_end_ns)},
 	{"first_write_begin_ns", offsetof(struct exchange, first_write_begin_ns)},
 	{"first_write_end_ns",   offsetof(struct exchange, first_write_end_ns)},
+	{"last_write_begin_ns",  offsetof(struct exchange, last_write_begin_ns)},
 	{"last_write_end_ns",    offsetof(struct exchange, last_write_end_ns)},
 	{"request_bytes",        offsetof(struct exchange, request_bytes)},
 	{"response_bytes",       offsetof(struct exchange, response_bytes)},

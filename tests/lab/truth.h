@@ -39,6 +39,7 @@ struct exchange {
 	uint64_t last_read_end_ns;
 	uint64_t first_write_begin_ns;
 	uint64_t first_write_end_ns;
+	uint64_t last_write_begin_ns;
 	uint64_t last_write_end_ns;
 	uint64_t request_bytes;
 	uint64_t response_bytes;
@@ -95,6 +96,7 @@ static inline void exchange_note_write(struct exchange *exchange, uint64_t begin
 		exchange->first_write_begin_ns = begin_ns;
 		exchange->first_write_end_ns = end_ns;
 	}
+	exchange->last_write_begin_ns = begin_ns;
 	exchange->last_write_end_ns = end_ns;
 	exchange->response_bytes += bytes;
 }

@@ -122,17 +122,25 @@ def test_rate_of_slow_responses(start, tmp_path, threads):
     assert "not all of them in the rate" in " ".join(driver.report.split())
 
 
+def took(times, least_ns):
+    """Return how many are in a bucket that begins there or later."""
+    return sum(count for index, count in times["buckets"] if (64 + index % 64) << (index // 64 - 1) >= least_ns)
+
+
 @pytest.mark.alone
 def test_one_in_fifty_is_slow(start):
-    """The slow ones neither extend the phase nor lower the rate of the others."""
+    """The slow ones neither extend the phase nor lower the rate of the others. The last of these is due 20 ms before the
+    end, and misses it only if its response takes longer, as it may on a busy machine."""
     lab = start(Lab("--service", "1s", "--one-in", "50"))
     result = Driver(lab.url, "--rate=100", connections=20, duration="1s").result
 
     assert result["duration_ns"] == 1_000_000_000
     assert len(result["intervals"]) == 1
     assert result["scheduled"] == result["requests"] == 100
-    assert result["intervals"][0]["requests"] == 98
-    assert result["round_trip"]["max_ns"] > 0.9e9
+    late = took(result["response_time"], 19e6) - took(result["round_trip"], 0.9e9)
+    assert took(result["round_trip"], 0.9e9) == 2
+    assert result["intervals"][0]["requests"] == 100 - result["drained"]
+    assert 98 - late <= result["intervals"][0]["requests"] <= 98
 
 
 def test_refused_at_first(start):
