@@ -39,3 +39,12 @@ def test_a_floor_can_be_missed(told, tmp_path):
     assert done.returncode == 1
     assert re.search(r"^grpc: FAILED: reaches \d+ edges, at least 99999 are wanted$", done.stdout,
                      re.MULTILINE), done.stdout
+
+
+def test_an_input_can_take_too_long(told):
+    """The limit is of CPU time: what passes while others have the CPU does not count."""
+    assert re.search(r"^\d+ passed, \d+ failed$", told, re.MULTILINE), told
+    done = subprocess.run([TOOL, "--runs", "1", "report_forms"], env=dict(os.environ, SOJOURN_FUZZ_LIMIT_MS="1"),
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "fuzz: this input takes too much CPU time" in done.stdout
