@@ -17,7 +17,7 @@ import pytest
 from support.documents import service
 from support.packets import Packets, port_of
 from support.programs import Driver, Lab, Observer
-from support.timing import MS, US, close_to, in_quiet, lies_within, timing
+from support.timing import MS, US, in_quiet, lies_within, timing
 from .test_accept import connect_and_ask
 from .test_stages import Scene, mean, service_is_true, stage, truth_of
 from .test_tail import RESIDENCE, all_add_up
@@ -171,7 +171,7 @@ def test_reset_mid_response(start, tmp_path, model):
     scene = Scene(start, tmp_path, model=model)
     for _ in range(10):
         client = socket.create_connection(("127.0.0.1", scene.lab.port))
-        client.sendall(REQUEST % b"?pieces=10&pause=10ms&size=10000")
+        client.sendall(REQUEST % b"?pieces=100&pause=10ms&size=100000")
         received = 0
         while received < 3000:
             received += len(client.recv(65536))
@@ -183,12 +183,11 @@ def test_reset_mid_response(start, tmp_path, model):
     assert entry["closes"]["reset_by_client"] == 10
     assert entry["losses"]["unanswered"] == entry["losses"]["unsolicited"] == 0
     assert entry["bytes_out"] == sum(row["response_bytes"] for row in truth)
-    with timing():
-        assert entry["bytes_out"] < 10 * 8000
-    true_ns = mean(truth, "first_write_end_ns", "last_write_end_ns")
-    with timing():
-        assert 19 * MS <= true_ns <= 45 * MS
-    assert close_to(stage(entry, "respond")["mean_ns"], true_ns)
+    assert entry["bytes_out"] < 10 * 100_000
+    # The kernel's times are within the calls: a server that has lost the CPU reads its clock late.
+    assert mean(truth, "first_write_begin_ns", "last_write_end_ns") >= 20 * MS
+    assert lies_within(stage(entry, "respond")["mean_ns"], mean(truth, "first_write_end_ns", "last_write_begin_ns"),
+                       mean(truth, "first_write_begin_ns", "last_write_end_ns"))
     assert service_is_true(entry, truth)
 
 
