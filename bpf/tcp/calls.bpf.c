@@ -114,7 +114,7 @@ static __always_inline void call_ends(const struct sock *sk, int old, int new)
 	if (old == TCP_SYN_SENT)
 		call_add(c, CALLS_CONNECTS_FAILED, 1);
 	if (c->phase == CALL_WAITING)
-		call_add(c, CALLS_FAILED, 1);
+		call_add(c, c->flags & CALL_SHORT ? CALLS_GIVEN_UP : CALLS_FAILED, 1);
 	c->phase = CALL_IGNORED;
 }
 

@@ -27,7 +27,10 @@ enum call_phase {
 enum call_flag {
 	CALL_TLS = 1 << 0,
 	CALL_HTTP = 1 << 1,
-	CALL_MORE = 1 << 2, /* unread bytes were left after its latest read */
+	CALL_MORE = 1 << 2,	/* unread bytes were left after its latest read */
+	CALL_COMMANDS = 1 << 3, /* the latest call began with a command of Redis */
+	CALL_SECURED = 1 << 4,	/* TLS began after words in clear, as those of databases do */
+	CALL_SHORT = 1 << 5,	/* the latest call may be a database's farewell in TLS */
 };
 
 /* Older connections are looked at this many times for frames of HTTP/2. */
@@ -226,6 +229,60 @@ static __always_inline bool call_is_message(const struct call_look *look, __u32 
 	       !(length == CALL_ALERT && count == CALL_ALERT + TLS_HEADER);
 }
 
+/*
+ * Return whether a write takes leave, so that no response is to come: Terminate of PostgreSQL, COM_QUIT of MySQL, or
+ * memcached's "quit".
+ */
+static __always_inline bool call_is_farewell(const struct call_look *look, __u32 count)
+{
+	const __u8 *head = look->head;
+
+	if (!look->have)
+		return false;
+	if (count == 6)
+		return word_of(head) == word_of("quit");
+	return count == 5 && ((word_of(head) == word_of("X\0\0") && head[4] == 4) ||
+			      (word_of(head) == word_of("\1\0\0") && head[4] == 1));
+}
+
+/* Their length, and what the ciphers of 1.3 and 1.2 add to it. */
+#define CALL_FAREWELL 5
+
+/* Return whether a message in TLS is as long as a farewell. */
+static __always_inline bool call_is_short(__u32 count)
+{
+	__u32 added = count - CALL_FAREWELL - TLS_HEADER;
+
+	return added == 1 + 16 || added == 8 + 16 || added == 16;
+}
+
+/* Return whether a write begins with a command of Redis: "*3\r\n$3\r\nSET". */
+static __always_inline bool call_is_command(const struct call_look *look)
+{
+	const __u8 *head = look->head;
+	bool more = look->have == CALL_HEAD && head[2] != '\r';
+
+	if (look->have != CALL_HEAD || head[0] != '*' || head[1] < '1' || head[1] > '9')
+		return false;
+	return more ? head[3] == '\r' && head[5] == '$' : head[4] == '$';
+}
+
+/* Return whether that is one of those with which clients set up a connection. They are sent together, and all replies read. */
+static __always_inline bool call_is_setup(const struct call_look *look)
+{
+	__u32 word = word_of(look->head + 8);
+
+	return word == word_of("CLIE") || word == word_of("SELE") || word == word_of("AUTH") ||
+	       word == word_of("HELL");
+}
+
+/* Return whether a write begins with ClientHello. */
+static __always_inline bool call_is_hello(const struct call_look *look)
+{
+	return look->have == CALL_HEAD && look->head[0] == TLS_HANDSHAKE &&
+	       tls_is_header(look->head) && look->head[TLS_HEADER] == 1;
+}
+
 /* ---- times ---- */
 
 /* Return when TCP began to transmit the end of a write that has returned, like clock_written() of clock.h. */
@@ -299,6 +356,18 @@ static __always_inline void call_begins(const struct tcp_sock *tp, struct call_c
 	call_add(c, CALLS_BEGUN, 1);
 }
 
+/* The first message of TLS's handshake is written. */
+static __always_inline void call_secures(struct call_conn *c, const struct call_look *look,
+					 __u32 bytes)
+{
+	if (look->bytes.left < bytes || call_offers_http2(look->bytes.at, bytes)) {
+		call_ignore(c, CALLS_PERHAPS_HTTP2);
+		return;
+	}
+	c->flags |= CALL_TLS;
+	c->phase = CALL_SHAKING;
+}
+
 /* Nothing was written before. */
 static __always_inline void call_first_write(const struct tcp_sock *tp, struct call_conn *c,
 					     __u32 bytes)
@@ -314,14 +383,11 @@ static __always_inline void call_first_write(const struct tcp_sock *tp, struct c
 		call_ignore(c, CALLS_HTTP2);
 	} else if (kind == CALL_KIND_TUNNEL) {
 		call_ignore(c, CALLS_TUNNELS);
-	} else if (kind == CALL_KIND_TLS &&
-		   (look.bytes.left < bytes || call_offers_http2(look.bytes.at, bytes))) {
-		call_ignore(c, CALLS_PERHAPS_HTTP2);
 	} else if (kind == CALL_KIND_TLS) {
-		c->flags |= CALL_TLS;
-		c->phase = CALL_SHAKING;
-	} else {
+		call_secures(c, &look, bytes);
+	} else if (!call_is_farewell(&look, bytes)) {
 		c->flags |= kind == CALL_KIND_HTTP ? CALL_HTTP : 0;
+		c->flags |= call_is_command(&look) ? CALL_COMMANDS : 0;
 		call_begins(tp, c, bytes);
 	}
 }
@@ -354,28 +420,85 @@ static __always_inline void call_look_again(struct call_conn *c, const struct ca
 		c->flags |= CALL_HTTP;
 }
 
+/* Return whether a connection of a protocol that is not HTTP now changes to TLS. */
+static __always_inline bool call_changes(struct call_conn *c, const struct call_look *look,
+					 __u32 bytes)
+{
+	if (!call_is_hello(look))
+		return false;
+	if (c->phase == CALL_WAITING)
+		call_add(c, CALLS_GIVEN_UP, 1);
+	c->phase = CALL_ANSWERED;
+	c->flags |= CALL_SECURED;
+	call_secures(c, look, bytes);
+	return true;
+}
+
+/* Look at a write after a read; return whether it begins a call. */
+static __always_inline bool call_is_request(const struct sock *sk, struct call_conn *c, __u32 bytes)
+{
+	struct call_look look;
+
+	if (c->flags & CALL_HTTP && !c->looks)
+		return true;
+	(void)call_look(&look, bytes);
+	if (c->looks) {
+		call_look_again(c, &look);
+	} else if (c->flags & CALL_TLS) {
+		if (!look.have || !tls_is_header(look.head))
+			call_ignore(c, CALLS_UNSEEN);
+		else if (!call_is_message(&look, bytes))
+			return false;
+	} else if (call_changes(c, &look, bytes)) {
+		return false;
+	}
+	if (c->phase == CALL_IGNORED)
+		return false;
+	c->flags &= ~(CALL_COMMANDS | CALL_SHORT);
+	if (c->flags & CALL_TLS)
+		c->flags |= c->flags & CALL_SECURED && call_is_short(bytes) &&
+					    sk->__sk_common.skc_state == TCP_ESTABLISHED
+				    ? CALL_SHORT
+				    : 0;
+	else if (call_is_farewell(&look, bytes))
+		return false;
+	else if (call_is_command(&look))
+		c->flags |= CALL_COMMANDS;
+	return true;
+}
+
 /* A write after a read. */
 static __always_inline void call_next_write(const struct sock *sk, const struct tcp_sock *tp,
 					    struct call_conn *c, __u32 bytes)
 {
-	struct call_look look;
-
-	if (c->flags & CALL_TLS || c->looks) {
-		(void)call_look(&look, bytes);
-		if (c->looks)
-			call_look_again(c, &look);
-		else if (!look.have || !tls_is_header(look.head))
-			call_ignore(c, CALLS_UNSEEN);
-		else if (!call_is_message(&look, bytes))
-			return;
-	}
-	if (c->phase == CALL_IGNORED)
+	if (!call_is_request(sk, c, bytes))
 		return;
 	/* After the peer's FIN that may be its farewell, and no response is to come. */
 	if (sk->__sk_common.skc_state == TCP_ESTABLISHED && call_has_unread(sk, tp))
 		call_ignore(c, CALLS_OVERLAPPED);
 	else
 		call_begins(tp, c, bytes);
+}
+
+/*
+ * More of a request is written. If that is another command, each response may be taken for that of the next one. For
+ * clients that share a connection do not read all responses before they write.
+ */
+static __always_inline void call_write_goes_on(const struct tcp_sock *tp, struct call_conn *c,
+					       __u32 bytes)
+{
+	struct call_look look;
+
+	if (!(c->flags & (CALL_HTTP | CALL_TLS))) {
+		(void)call_look(&look, bytes);
+		if (call_changes(c, &look, bytes))
+			return;
+		if (c->flags & CALL_COMMANDS && call_is_command(&look) && !call_is_setup(&look)) {
+			call_ignore(c, CALLS_OVERLAPPED);
+			return;
+		}
+	}
+	c->last_write_ns = call_written_ns(tp, c);
 }
 
 static __always_inline void call_written(const struct sock *sk, struct call_conn *c, __u32 bytes)
@@ -390,7 +513,7 @@ static __always_inline void call_written(const struct sock *sk, struct call_conn
 	else if (c->phase == CALL_SHAKING)
 		call_shakes(c, bytes);
 	else if (c->phase == CALL_WAITING)
-		c->last_write_ns = call_written_ns(tp, c);
+		call_write_goes_on(tp, c, bytes);
 	else if (c->phase == CALL_OVERTAKEN)
 		c->phase = CALL_ANSWERED;
 	else if (c->phase == CALL_ANSWERED)

@@ -25,7 +25,7 @@ enum call_count {
 	CALLS_BEGUN,	       /* requests whose first byte was written */
 	CALLS_ANSWERED,	       /* of these: the first byte of the response was read */
 	CALLS_FAILED,	       /* of these: the connection ended before that */
-	CALLS_GIVEN_UP,	       /* of these: the connection turned out to be one of those below */
+	CALLS_GIVEN_UP,	       /* of these: it was none, or the connection is one of those below */
 	CALLS_UNTIMED,	       /* the response was read before the write returned: not begun */
 	CALLS_HANDSHAKES, /* the first one in TLS, which messages of the handshake join: not begun */
 	CALLS_TRAILING,	  /* answered, and more was read after a pause */

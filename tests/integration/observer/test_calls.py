@@ -154,11 +154,13 @@ class Told(Process):
 
 
 class Behind:
-    """The upstream of such a front, in the test's own process."""
+    """The upstream of such a front, in the test's own process. @room: of its receive buffers."""
 
-    def __init__(self, context=None):
+    def __init__(self, room=None):
         self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port, self.context = self.listener.getsockname()[1], context
+        if room:
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+        self.port = self.listener.getsockname()[1]
 
     def accept(self):
         return self.listener.accept()[0]
@@ -255,8 +257,59 @@ def test_a_request_before_the_response_is_complete(pair):
     assert uncut(row) == {"overlapped": 1} and (row["calls"], row["open"]) == (2, 0)
 
 
-def tls(start, offer):
-    """Return the row of a front that makes four calls on one connection in TLS."""
+def test_a_response_before_its_request_has_arrived(start):
+    """The upstream has no room for the second request when it sends more: that is of the first one, and no response to it."""
+    front, behind = start(Told()), Behind(room=4096)
+    observer = start(Observer("--calls", ports=[front.port]))
+    front.begin()
+    front.do("a", "connect", behind.port)
+    with closing(behind), closing(behind.accept()) as end:
+        front.do("a", "write", "GET /1 HTTP/1.1\r\n\r\n" + "x" * 60000)  # far more than its room
+        end.sendall(b"1")
+        front.do("a", "read", 1)
+        front.do("a", "write", "GET /2 HTTP/1.1\r\n\r\n")
+        end.sendall(b"1")
+        front.do("a", "read", 1)
+        row = row_of(observer, front, behind)
+        assert uncut(row) == {"overlapped": 1} and (row["calls"], row["open"], row["failed"]) == (1, 0, 0)
+
+
+def test_commands_that_share_a_connection(pair):
+    """Two clients' commands at a time, as Node's libraries send them: which response is whose is not known."""
+    front, behind, end, observer = pair
+    get, name = "*2\r\n$3\r\nGET\r\n$1\r\n%d\r\n", "*4\r\n$6\r\nCLIENT\r\n$7\r\nSETINFO\r\n$8\r\nLIB-NAME\r\n$1\r\n%d\r\n"
+    front.do("a", "write", name % 0)
+    call(front, end, name % 1, b"+OK\r\n+OK\r\n")
+    call(front, end, get % 0, b"$-1\r\n")
+    assert row_of(observer, front, behind)["calls"] == 2
+    front.do("a", "write", get % 1)
+    front.do("a", "write", get % 2)
+    for number in (3, 4):
+        end.sendall(b"$-1\r\n")
+        front.do("a", "read", 5)
+        front.do("a", "write", get % number)
+    row = row_of(observer, front, behind)
+    assert uncut(row) == {"overlapped": 1} and (row["calls"], row["open"], row["failed"]) == (2, 0, 0)
+
+
+@pytest.mark.parametrize("leave", ["X\0\0\0\4", "\1\0\0\0\1", "quit\r\n"])
+def test_a_farewell(pair, leave):
+    """PostgreSQL's, MariaDB's and memcached's clients take leave, and get no answer: that is no call that failed."""
+    front, behind, end, observer = pair
+    call(front, end, "Q\0\0\0\15select 1\0", b"answer")
+    front.do("a", "write", leave)
+    assert end.recv(100) == leave.encode()
+    front.do("a", "close")
+    assert end.recv(100) == b""
+    row = row_of(observer, front, behind)
+    assert (row["calls"], row["failed"], row["open"]) == (1, 0, 0) and uncut(row) == {}
+
+
+LEAVE = "X\0\0\0\4"  # PostgreSQL's Terminate
+
+
+def tls(start, offer, ask=None, leave=None):
+    """Return the row of a front that makes four calls on one connection in TLS. @ask: in clear before; @leave: its last words."""
     authority = start(Pki())
     cert, key = authority.issue("localhost", "DNS:localhost")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -266,8 +319,11 @@ def tls(start, offer):
     observer = start(Observer("--calls", ports=[front.port]))
 
     def serve(raw):
+        if ask:
+            raw.recv(100)
+            raw.sendall(b"S")
         with context.wrap_socket(raw, server_side=True) as end:
-            while end.recv(100):
+            while end.recv(100) not in (b"", LEAVE.encode()):
                 end.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
 
     with closing(behind):
@@ -275,10 +331,15 @@ def tls(start, offer):
         front.do("a", "connect", behind.port)
         thread = threading.Thread(target=serve, args=(behind.accept(),))
         thread.start()
+        if ask:
+            front.do("a", "write", ask)
+            front.do("a", "read", 1)
         front.do("a", "tls", [str(authority.ca), offer])
         for _ in range(4):
             front.do("a", "write", "GET / HTTP/1.1\r\n\r\n")
             front.do("a", "read", 27)
+        if leave:
+            front.do("a", "write", leave)
         front.do("a", "close")
         thread.join()
         return row_of(observer, front, behind)
@@ -293,6 +354,12 @@ def test_tls(start):
 def test_tls_with_http2_on_offer(start):
     row = tls(start, ["h2", "http/1.1"])
     assert (row["handshakes"], row["calls"], row["failed"], row["open"]) == (0, 0, 0, 0) and uncut(row) == {"perhaps_http2": 1}
+
+
+def test_tls_after_words_in_clear(start):
+    """As with PostgreSQL: the question for TLS is a call, the handshake none. The farewell is not a request without an answer."""
+    row = tls(start, [], "\0\0\0\10\4\xd2\x16\x2f", LEAVE)
+    assert (row["handshakes"], row["calls"], row["failed"], row["open"]) == (1, 1 + 3, 0, 0) and uncut(row) == {}
 
 
 def test_grpc_behind_nginx(start):
