@@ -3,6 +3,7 @@
 #ifndef SOJOURN_RUN_CALLS_H
 #define SOJOURN_RUN_CALLS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sojourn/histogram.h"
@@ -44,5 +45,8 @@ struct run_timed_call {
 
 /* Return how many connections could not be cut into calls. */
 uint64_t run_call_uncut(const struct run_timed_call *call);
+
+/* Return whether the times of its calls are known: nearly all connections can be cut. */
+bool run_call_is_timed(const struct run_timed_call *call);
 
 #endif

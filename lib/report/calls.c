@@ -11,7 +11,7 @@
 /* Rows beyond these are in the document alone. */
 #define CALL_LINES 8
 
-/* Connections and calls that are not timed may make this part of all, and no more. */
+/* Calls that are not the upstream's exchanges may make this part of all, and no more. */
 #define NEGLIGIBLE 0.01
 /* As in upstreams.c: more calls per request may overlap, and a greater share says that some do, or are for no request. */
 #define ONE_CALL   1.02
@@ -31,7 +31,7 @@ static void write_unknown(const struct run_timed_call *call, size_t size, char *
 			why = i;
 		}
 	ret_text[0] = 0;
-	if ((double)uncut > NEGLIGIBLE * (double)all)
+	if (!run_call_is_timed(call))
 		snprintf(ret_text, size, "%s of its %s connections %s", as_count(largest),
 			 as_count(all > uncut ? all : uncut), run_uncut_help[why]);
 	else if (!call->calls && hidden)
@@ -53,6 +53,12 @@ static double share_of(const struct run_service *service, const struct run_timed
 	if (*unknown || call->serves_too.known || !one || share > EXCESS)
 		return -1;
 	return share > 1 ? 1 : share;
+}
+
+/* With fewer calls than requests, several requests may have waited for one, as for a batch, and some calls are not timed. */
+const char *report_least_share(const struct run_service *service, const struct run_timed_call *call)
+{
+	return ONE_CALL * (double)call->calls < (double)service->exchanges ? "at least " : "";
 }
 
 const struct run_timed_call *report_main_call(const struct run_service *service, double *ret_share)
@@ -118,7 +124,8 @@ static void add_times(struct items *items, const struct run_service *service,
 	items_time(items, "max", (double)call->wait.max);
 	items_time(items, "to the response's end mean", histogram_mean(&call->whole));
 	if (share >= 0)
-		items_add(items, "the wait is %s of its service", as_share(100 * share));
+		items_add(items, "the wait is %s%s of its service",
+			  report_least_share(service, call), as_share(100 * share));
 	if (call->serves_too.known)
 		items_add(items, "perhaps for port %ju, which its processes serve, too",
 			  (uintmax_t)call->serves_too.value);

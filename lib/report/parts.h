@@ -137,6 +137,9 @@ void report_calls(const struct page *page, const struct run_service *service);
 double report_call_wait(const struct run_service *front, const struct run_service *upstream);
 /* Return the place that the service waited for in at least half of its time, and the share; NULL: there is none. */
 const struct run_timed_call *report_main_call(const struct run_service *service, double *ret_share);
+/* Return "at least ", if the true share may be greater, or "". */
+const char *report_least_share(const struct run_service *service,
+			       const struct run_timed_call *call);
 
 /* hints.c: a line for each hint on @service. */
 void report_print_hints(const struct page *page, const struct run *run,

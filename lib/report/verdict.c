@@ -305,8 +305,8 @@ static void advise(const struct run *run, const struct run_service *service, enu
 	call = may_wait(cause) ? report_main_call(service, &part) : NULL;
 	if (call) {
 		snprintf(verdict->upstream, sizeof(verdict->upstream), "%s", call->towards);
-		snprintf(ret_text, size, "%s waits for %s, %s of its service", name, call->towards,
-			 as_share(100 * part));
+		snprintf(ret_text, size, "%s waits for %s, %s%s of its service", name,
+			 call->towards, report_least_share(service, call), as_share(100 * part));
 	} else if (may_wait(cause) && service->calls)
 		snprintf(ret_text, size, "%s takes this long, or waits for %s (not observed)", name,
 			 service->calls);

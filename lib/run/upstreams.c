@@ -42,3 +42,12 @@ uint64_t run_call_uncut(const struct run_timed_call *call)
 {
 	return run_counts_sum(call->uncut, RUN_UNCUT_COUNT);
 }
+
+/* Connections without calls may make this part of all, and no more. */
+#define UNCUT_NEGLIGIBLE 0.01
+
+bool run_call_is_timed(const struct run_timed_call *call)
+{
+	return (double)run_call_uncut(call) <=
+	       UNCUT_NEGLIGIBLE * (double)(call->connects + call->older);
+}

@@ -67,6 +67,21 @@ def test_the_backend_of_nginx(start, tmp_path, keep, delay):
 
 
 @in_quiet
+def test_requests_without_a_call(start):
+    """Several requests may wait for one call, as for a batch: with fewer calls than requests the share is at least the figure."""
+    lab = start(Lab("--service", "50ms"))
+    front = start(Front({"call": KEEP % f"127.0.0.1:{lab.port}", "own": "return 200 ok;"}))
+    observer = start(Observer("--calls", ports=[front.port]))
+    for name in ["call", "own"] * 5:
+        request(front.url + name)
+    observer.stop()
+    row, = rows(observer.summary(), front.port).values()
+    assert row["calls"] == 5 and service(observer.summary(), front.port)["exchanges"] == 10
+    assert re.search(r"the wait is at least [\d.]+ % of its service", flat(observer.stdout))
+    assert re.search(rf"nginx waits for 127.0.0.1:{lab.port}, at least [\d.]+ % of its service", flat(observer.stdout))
+
+
+@in_quiet
 def test_a_response_in_parts(start):
     """The wait ends with its first part; a part after the quiet time is not in the whole."""
     lab = start(Lab())
