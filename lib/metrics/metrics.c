@@ -13,38 +13,6 @@
 #include "sojourn/run_sum.h"
 #include "sojourn/text.h"
 
-/* The first octave begins at 2^10 ns. */
-#define FIRST_OCTAVE 10
-
-/* In ns. 5 ms is included for alerts on longer waits. */
-static const uint64_t coarse[] = {
-	10000,	   50000,     100000,	  250000,     500000,	   1000000,
-	2500000,   5000000,   10000000,	  25000000,   50000000,	   100000000,
-	250000000, 500000000, 1000000000, 2500000000, 10000000000,
-};
-
-_Static_assert(ARRAY_SIZE(coarse) <= METRICS_EDGES_MAX, "there is room for the coarse edges");
-
-unsigned int metrics_edge_count(enum metrics_buckets buckets)
-{
-	return buckets == METRICS_FINE ? METRICS_EDGES_MAX : ARRAY_SIZE(coarse);
-}
-
-static uint64_t fine_edge_ns(unsigned int edge)
-{
-	uint64_t octave = 1ULL << (FIRST_OCTAVE + edge / 2);
-
-	return (edge % 2 ? octave + octave / 2 : octave) - 1;
-}
-
-/* Use the highest bucket bound up to a coarse edge: interpolated values never exceed the edge. */
-uint64_t metrics_edge_ns(enum metrics_buckets buckets, unsigned int edge)
-{
-	if (buckets == METRICS_FINE)
-		return fine_edge_ns(edge);
-	return bucket_lower(bucket_index(coarse[edge] + 1)) - 1;
-}
-
 /* ---- values exported before ---- */
 
 struct exported {
@@ -111,62 +79,6 @@ static struct exported *find_exported(struct metrics *metrics, const struct run_
 	added->port = service->port;
 	memcpy(added->protocol, service->protocol, sizeof(added->protocol));
 	return added;
-}
-
-/* ---- labels ---- */
-
-static void add_label(struct metrics_labels *labels, const char *name, const char *value)
-{
-	labels->list[labels->count++] = (struct metrics_label){name, value};
-}
-
-static void add_known(struct metrics_labels *labels, const char *name, const char *value)
-{
-	if (*value)
-		add_label(labels, name, value);
-}
-
-/* The texts of a service's numeric labels. */
-struct numbers {
-	char port[8];
-	char netns[16];
-};
-
-static struct metrics_labels labels_of(const struct run_service *service,
-				       struct numbers *ret_numbers)
-{
-	struct metrics_labels labels = {.count = 0};
-
-	snprintf(ret_numbers->port, sizeof(ret_numbers->port), "%u", service->port);
-	snprintf(ret_numbers->netns, sizeof(ret_numbers->netns), "%" PRIu32, service->netns);
-	add_label(&labels, "protocol", service->protocol);
-	add_label(&labels, "port", ret_numbers->port);
-	add_label(&labels, "netns", ret_numbers->netns);
-	add_known(&labels, "namespace", service->place.pod_namespace);
-	add_known(&labels, "pod", service->place.pod);
-	add_known(&labels, "container", service->place.container);
-	add_known(&labels, "container_id", service->place.container_id);
-	return labels;
-}
-
-/* Return whether the service is the last one at its port: earlier ones had the same labels. */
-static bool is_exported(const struct run *run, size_t index)
-{
-	const struct run_service *service = &run->services[index];
-
-	for (size_t i = 0; i < run->service_count; i++)
-		if (run->services[i].turn > service->turn &&
-		    run_same_port(&run->services[i], service))
-			return false;
-	return true;
-}
-
-/* Find the next exported service, from *@index on; false: there is none. */
-static bool next_exported(const struct run *run, size_t *index)
-{
-	while (*index < run->service_count && !is_exported(run, *index))
-		++*index;
-	return *index < run->service_count;
 }
 
 /* ---- one number per service ---- */
@@ -267,10 +179,10 @@ static void tell_metric(const struct metrics_output *out, const struct run *run,
 			const struct metric *metric)
 {
 	out->family(out->context, &metric->family);
-	for (size_t i = 0; next_exported(run, &i); i++) {
+	for (size_t i = 0; metrics_next_service(run, &i); i++) {
 		struct run_number value = value_of(&run->services[i], metric);
-		struct numbers numbers;
-		struct metrics_labels labels = labels_of(&run->services[i], &numbers);
+		struct metrics_numbers numbers;
+		struct metrics_labels labels = metrics_labels_of(&run->services[i], &numbers);
 
 		if (value.known)
 			out->number(out->context, &labels, value.value);
@@ -344,15 +256,16 @@ static void tell_kinds(const struct metrics_output *out, const struct run *run,
 		       const struct kinds *kinds)
 {
 	out->family(out->context, &kinds->family);
-	for (size_t i = 0; next_exported(run, &i); i++) {
+	for (size_t i = 0; metrics_next_service(run, &i); i++) {
 		const char *service = (const char *)&run->services[i];
 		const uint64_t *counts = (const void *)(service + kinds->offset);
 
 		for (size_t k = 0; k < kinds->count; k++) {
-			struct numbers numbers;
-			struct metrics_labels labels = labels_of(&run->services[i], &numbers);
+			struct metrics_numbers numbers;
+			struct metrics_labels labels =
+				metrics_labels_of(&run->services[i], &numbers);
 
-			add_label(&labels, kinds->label, kinds->names[k]);
+			metrics_add_label(&labels, kinds->label, kinds->names[k]);
 			if (is_wanted(kinds->which, k, counts[k]))
 				out->number(out->context, &labels, counts[k]);
 		}
@@ -365,12 +278,12 @@ static void tell_kinds(const struct metrics_output *out, const struct run *run,
 static void tell_count(const struct metrics_output *out, const struct run_service *service,
 		       const char *route, const char *label, const char *value, uint64_t count)
 {
-	struct numbers numbers;
-	struct metrics_labels labels = labels_of(service, &numbers);
+	struct metrics_numbers numbers;
+	struct metrics_labels labels = metrics_labels_of(service, &numbers);
 
 	if (route)
-		add_label(&labels, "route", route);
-	add_label(&labels, label, value);
+		metrics_add_label(&labels, "route", route);
+	metrics_add_label(&labels, label, value);
 	if (count)
 		out->number(out->context, &labels, count);
 }
@@ -383,7 +296,7 @@ static void tell_statuses(const struct metrics_output *out, const struct run *ru
 		"Responses of HTTP by status (--http); unknown: in TLS, by sendfile, by io_uring."};
 
 	out->family(out->context, &family);
-	for (size_t i = 0; next_exported(run, &i); i++) {
+	for (size_t i = 0; metrics_next_service(run, &i); i++) {
 		const struct run_responses *responses = &run->services[i].responses;
 		char status[16];
 
@@ -431,14 +344,14 @@ static void tell_stage(const struct metrics_output *out, enum metrics_buckets bu
 	const struct metrics_edges edges = {buckets, metrics_edge_count(buckets), exported->edges,
 					    stage, of_requests ? service->newest : NULL};
 	const struct histogram *h = &service->stages[stage].histogram;
-	struct numbers numbers;
-	struct metrics_labels labels = labels_of(service, &numbers);
+	struct metrics_numbers numbers;
+	struct metrics_labels labels = metrics_labels_of(service, &numbers);
 
 	if (route) {
 		h = run_route_stage(route, stage);
-		add_label(&labels, "route", route->route);
+		metrics_add_label(&labels, "route", route->route);
 	}
-	add_label(&labels, "stage", run_stage_names[stage]);
+	metrics_add_label(&labels, "stage", run_stage_names[stage]);
 	fill_edges(buckets, h, exported);
 	out->histogram(out->context, &labels, &edges, h);
 }
@@ -467,7 +380,7 @@ static bool tell_stages(const struct metrics_output *out, struct metrics *metric
 		const struct run_service *of;
 		struct exported *exported;
 
-		if (!next_exported(run, service))
+		if (!metrics_next_service(run, service))
 			return false;
 		of = &run->services[*service];
 		exported = find_exported(metrics, of);
@@ -488,7 +401,7 @@ static void tell_route_responses(const struct metrics_output *out, const struct 
 	static const char *const classes[] = {"unknown", "1xx", "2xx", "3xx", "4xx", "5xx"};
 
 	out->family(out->context, &family);
-	for (size_t i = 0; next_exported(run, &i); i++) {
+	for (size_t i = 0; metrics_next_service(run, &i); i++) {
 		const struct run_routes *routes = &run->services[i].routes;
 
 		for (size_t k = 0; k < routes->count * RUN_STATUS_CLASSES; k++) {
@@ -509,7 +422,7 @@ static void tell_commands(const struct metrics_output *out, const struct run *ru
 		"Replies by command (--protocol); result is ok or error."};
 
 	out->family(out->context, &family);
-	for (size_t i = 0; next_exported(run, &i); i++) {
+	for (size_t i = 0; metrics_next_service(run, &i); i++) {
 		const struct run_routes *routes = &run->services[i].routes;
 
 		for (size_t k = 0; routes->protocol && k < routes->count; k++) {
@@ -535,7 +448,7 @@ static void tell_routes(const struct metrics_output *out, struct metrics *metric
 	tell_commands(out, run);
 	tell_kinds(out, run, &routeless_metric);
 	out->family(out->context, &family);
-	for (size_t i = 0; next_exported(run, &i); i++) {
+	for (size_t i = 0; metrics_next_service(run, &i); i++) {
 		const struct run_service *service = &run->services[i];
 		struct exported *exported = find_exported(metrics, service);
 
@@ -565,19 +478,19 @@ static void tell_info(const struct metrics_output *out, const struct run *run)
 		"processes run."};
 
 	out->family(out->context, &family);
-	for (size_t i = 0; next_exported(run, &i); i++) {
+	for (size_t i = 0; metrics_next_service(run, &i); i++) {
 		const struct run_service *service = &run->services[i];
-		struct numbers numbers;
-		struct metrics_labels labels = labels_of(service, &numbers);
+		struct metrics_numbers numbers;
+		struct metrics_labels labels = metrics_labels_of(service, &numbers);
 		char comm[sizeof(service->processes->comm)] = "";
 
 		if (service->process_count)
 			memcpy(comm, service->processes[0].comm, sizeof(comm));
 		text_make_utf8(comm);
-		add_label(&labels, "address", service->address);
-		add_label(&labels, "process", comm);
-		add_known(&labels, "cgroup", service->place.cgroup);
-		add_known(&labels, "pod_uid", service->place.pod_uid);
+		metrics_add_label(&labels, "address", service->address);
+		metrics_add_label(&labels, "process", comm);
+		metrics_add_known(&labels, "cgroup", service->place.cgroup);
+		metrics_add_known(&labels, "pod_uid", service->place.pod_uid);
 		out->number(out->context, &labels, 1);
 	}
 }
@@ -599,7 +512,7 @@ static void tell_findings(const struct metrics_output *out, const struct run *ru
 
 		for (size_t k = 0; k < run->finding_count; k++)
 			count += !strcmp(run->findings[k].severity, severities[i]);
-		add_label(&labels, "severity", severities[i]);
+		metrics_add_label(&labels, "severity", severities[i]);
 		out->number(out->context, &labels, count);
 	}
 }
@@ -626,8 +539,8 @@ static void tell_rules(const struct metrics_output *out, const struct run *run)
 			told |= k < i;
 			count++;
 		}
-		add_label(&labels, "id", finding->id);
-		add_label(&labels, "severity", finding->severity);
+		metrics_add_label(&labels, "id", finding->id);
+		metrics_add_label(&labels, "severity", finding->severity);
 		if (!told)
 			out->number(out->context, &labels, count);
 	}
@@ -639,7 +552,7 @@ static void tell_build(const struct metrics_output *out)
 						     METRICS_ONE, "1; the observer's version."};
 	struct metrics_labels labels = {.count = 0};
 
-	add_label(&labels, "version", SOJOURN_VERSION);
+	metrics_add_label(&labels, "version", SOJOURN_VERSION);
 	out->family(out->context, &family);
 	out->number(out->context, &labels, 1);
 }
@@ -679,7 +592,9 @@ bool metrics_tell_part(struct metrics *metrics, const struct run *run, struct me
 		tell_kinds(out, run, &kinds_metrics[part - kinds]);
 	else if (part == stages + 1)
 		tell_routes(out, metrics, run);
-	else if (part > stages + 1)
+	else if (part == stages + 2)
+		metrics_tell_calls(run, metrics->buckets, out);
+	else if (part > stages + 2)
 		tell_last(out, run);
-	return part <= stages + 1;
+	return part <= stages + 2;
 }

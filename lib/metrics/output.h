@@ -38,6 +38,24 @@ struct metrics_labels {
 	size_t count;
 };
 
+/* labels.c. */
+void metrics_add_label(struct metrics_labels *labels, const char *name, const char *value);
+/* The same, unless the value is empty. */
+void metrics_add_known(struct metrics_labels *labels, const char *name, const char *value);
+
+/* The texts of a service's numeric labels. */
+struct metrics_numbers {
+	char port[8];
+	char netns[16];
+};
+
+/* The labels of each metric of a service. */
+struct metrics_labels metrics_labels_of(const struct run_service *service,
+					struct metrics_numbers *ret_numbers);
+
+/* Find the next exported service, from *@index on; false: there is none. */
+bool metrics_next_service(const struct run *run, size_t *index);
+
 struct metrics_edges {
 	enum metrics_buckets buckets;
 	unsigned int count;
@@ -58,6 +76,10 @@ struct metrics_output {
 /* Pass the metrics at @place of @run, a reading of the whole observation, to @output. False: there are no more. */
 bool metrics_tell_part(struct metrics *metrics, const struct run *run, struct metrics_place *place,
 		       const struct metrics_output *output);
+
+/* calls.c: of calls to upstreams (--calls). */
+void metrics_tell_calls(const struct run *run, enum metrics_buckets buckets,
+			const struct metrics_output *output);
 
 /* plain.c: those without labels, of the observation as a whole. */
 void metrics_tell_plain(const struct run *run, const struct metrics_output *output);

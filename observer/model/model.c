@@ -23,6 +23,7 @@
 #include "resources/look.h"
 #include "sources/ring.h"
 #include "series.h"
+#include "timed_calls.h"
 #include "upstreams.h"
 
 struct model {
@@ -338,18 +339,6 @@ static int period_begin(struct model *model, struct period *period)
 	return 0;
 }
 
-/* Set the times of the period's first and last message; 0 if it has none. */
-static void set_messages(const struct model *model, const struct period *period, struct run *run)
-{
-	for (size_t i = 0; i < run->service_count; i++) {
-		struct run_service *service = &run->services[i];
-
-		service->first_message_ns = period->first_ns[model->used[i]];
-		if (!service->first_message_ns)
-			service->last_message_ns = 0;
-	}
-}
-
 /* Add the samples that read_once() has taken. */
 static int add_samples(struct model *model, const struct period *period, struct run *run)
 {
@@ -395,7 +384,7 @@ static int period_subtract(struct model *model, const struct period *period, boo
 	period_close(period);
 	if (whole)
 		judge_datagrams(model, run, source_slots_doubt);
-	set_messages(model, period, run);
+	period_set_messages(period, model->used, run);
 	return 0;
 }
 
@@ -586,6 +575,13 @@ static int snapshot_brief(void *context, struct run **ret_run)
 	return period_read(model, &model->total, false, ret_run);
 }
 
+static int snapshot_calls(void *context, struct run *run)
+{
+	struct model *model = context;
+
+	return timed_calls_read(NULL, model->loader, model->keys, model->key_count, run);
+}
+
 static int snapshot_past(void *context, const struct snapshot_past *past, struct run **ret_run)
 {
 	struct model *model = context;
@@ -601,7 +597,7 @@ static int snapshot_past(void *context, const struct snapshot_past *past, struct
 		return r;
 	note_all_first(model);
 	run_subtract(run, model->total.base);
-	set_messages(model, &model->total, run);
+	period_set_messages(&model->total, model->used, run);
 	*ret_run = TAKE_PTR(run);
 	return 0;
 }
@@ -718,6 +714,7 @@ struct snapshot_source model_snapshots(struct model *model)
 		.brief = snapshot_brief,
 		.past = snapshot_past,
 		.judge = snapshot_judge,
+		.calls = snapshot_calls,
 		.clients = snapshot_clients,
 		.phase_begin = snapshot_phase_begin,
 		.phase_renew = snapshot_phase_renew,

@@ -75,6 +75,17 @@ void period_point(struct period *period, const struct run *tick, const struct ru
 	period->pointed = true;
 }
 
+void period_set_messages(const struct period *period, const uint32_t *used, struct run *run)
+{
+	for (size_t i = 0; i < run->service_count; i++) {
+		struct run_service *service = &run->services[i];
+
+		service->first_message_ns = period->first_ns[used[i]];
+		if (!service->first_message_ns)
+			service->last_message_ns = 0;
+	}
+}
+
 void period_forget(struct period *period, uint32_t index, const struct run_service *like)
 {
 	if (!period->id)

@@ -51,6 +51,9 @@ const struct run *period_last_point(const struct period *period, const struct ru
 void period_point(struct period *period, const struct run *tick, const struct run *now,
 		  uint64_t interval_ns);
 
+/* Set the times of the period's first and last message in @run, whose services have the indices @used; 0 if it has none. */
+void period_set_messages(const struct period *period, const uint32_t *used, struct run *run);
+
 /* Forget a service that no further reading has. */
 void period_forget(struct period *period, uint32_t index, const struct run_service *like);
 

@@ -60,6 +60,8 @@ struct snapshot_source {
 	 * it adds nothing, and not_seen stays NULL.
 	 */
 	int (*judge)(void *context, struct run *run);
+	/* Add all calls to upstreams so far to a document of brief(), with --calls. NULL: there are none. */
+	int (*calls)(void *context, struct run *run);
 	/*
 	 * Find the clients that are connected to @service now; the caller frees them. It walks over
 	 * every connection of the host. -ENODATA: the service is in another network namespace.

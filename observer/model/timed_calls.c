@@ -98,7 +98,7 @@ static void counts_before(const struct timed_calls *before, const struct call_pl
 			  struct call_row *ret_row)
 {
 	memset(ret_row, 0, sizeof(*ret_row));
-	for (size_t i = 0; i < before->count; i++)
+	for (size_t i = 0; before && i < before->count; i++)
 		if (!memcmp(&before->list[i].place, place, sizeof(*place)))
 			(void)packed_decode(before->list[i].bytes, (uint64_t *)ret_row, ROW_WORDS);
 }

@@ -12,7 +12,7 @@ struct timed_calls;
 int timed_calls_new(const struct loader *loader, struct timed_calls **ret_calls);
 void timed_calls_free(struct timed_calls *calls);
 
-/* Fill in the calls of the services in @run since @before; see upstreams_read(). 0 or -ENOMEM. */
+/* Fill in the calls of the services in @run since @before (NULL: all of them); see upstreams_read(). 0 or -ENOMEM. */
 int timed_calls_read(const struct timed_calls *before, const struct loader *loader,
 		     const struct service_key *keys, size_t key_count, struct run *run);
 

@@ -346,6 +346,8 @@ static void get_life(const struct request *request, struct http_reply *reply)
 static int read_metrics_as(enum metrics_format format, struct http_routes *routes,
 			   struct http_making *making)
 {
+	int r;
+
 	if (!routes->metrics)
 		routes->metrics = metrics_new(routes->buckets);
 	if (!routes->metrics)
@@ -353,7 +355,10 @@ static int read_metrics_as(enum metrics_format format, struct http_routes *route
 	making->metrics.metrics = routes->metrics;
 	making->metrics.format = format;
 	making->type = metrics_types[format];
-	return read_findings(routes, making);
+	r = read_findings(routes, making);
+	return r || !routes->source.calls
+		       ? r
+		       : routes->source.calls(routes->source.context, making->run);
 }
 
 static int read_metrics(struct http_routes *routes, struct http_making *making)

@@ -120,6 +120,8 @@ static int interval(struct sink *base)
 
 	if (!r)
 		r = source->judge(source->context, run);
+	if (!r && source->calls)
+		r = source->calls(source->context, run);
 	if (!r)
 		push(sink, run, give);
 	return r;

@@ -419,6 +419,27 @@ def test_more_places_than_there_is_room_for(start):
     assert "connections to places without room" in flat(observer.stdout)
 
 
+def metric(text, name):
+    value, = re.findall(rf"^sojourn_upstream_{name}{{[^}}]*}} (\S+)$", text, re.MULTILINE)
+    return float(value)
+
+
+def test_metrics(pair):
+    """They have the row's counts. Once a connection cannot be cut, no times."""
+    front, behind, end, observer = pair
+    for _ in range(3):
+        call(front, end)
+    text, row = observer.get("/metrics"), row_of(observer, front, behind)
+    assert f'upstream="127.0.0.1:{behind.port}"' in text
+    assert [metric(text, name) for name in ("calls_total", "calls_failed_total", "calls_open", "connects_total", "connections_uncut_total")] \
+        == [3, 0, 0, 1, 0]
+    assert metric(text, "wait_seconds_count") == row["wait"]["count"] == 3
+    assert round(metric(text, "wait_seconds_sum") * 1e9) == row["wait"]["sum_ns"]
+    call(front, end, "GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n", b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
+    text = observer.get("/metrics")
+    assert metric(text, "connections_uncut_total") == 1 and "sojourn_upstream_wait_seconds_count" not in text
+
+
 def test_not_asked_for(start):
     front = start(Front({"call": "return 200 ok;"}))
     observer = start(Observer(ports=[front.port]))

@@ -273,6 +273,36 @@ static void test_otlp_buckets_are_not_cumulative(void **state)
 	assert_non_null(strstr(found, "\"0\",\"1\"],\"explicitBounds\":["));
 }
 
+/* A wait counts from the first edge that is not smaller. Connections that cannot be cut take all times away. */
+static void test_calls(void **state)
+{
+	autorun struct run *run = support_full_run();
+	struct run_timed_call *call = run->services[0].timed_calls;
+	autometrics struct metrics *metrics = metrics_new(METRICS_COARSE);
+	autofree char *text = NULL, *uncut = NULL;
+
+	(void)state;
+	assert_true(run->services[0].timed_call_count > 0);
+	run->service_count = run->services[0].timed_call_count = 1;
+	memset(call->uncut, 0, sizeof(call->uncut));
+	memset(&call->wait, 0, sizeof(call->wait));
+	call->connects = 100;
+	call->older = 0;
+	histogram_record(&call->wait, metrics_edge_ns(METRICS_COARSE, 0));
+	histogram_record(&call->wait, metrics_edge_ns(METRICS_COARSE, 0) + 1);
+	text = text_of(metrics, run, METRICS_PROMETHEUS);
+	assert_int_equal(sample(text, "sojourn_upstream_connects_total{"), 100);
+	assert_int_equal(sample(text, "sojourn_upstream_wait_seconds_count{"), 2);
+	assert_int_equal(
+		strtod(strstr(strstr(text, "\nsojourn_upstream_wait_seconds_bucket{"), "} ") + 2,
+		       NULL),
+		1);
+	call->uncut[RUN_UNCUT_TUNNELS] = 2;
+	uncut = text_of(metrics, run, METRICS_PROMETHEUS);
+	assert_int_equal(sample(uncut, "sojourn_upstream_connections_uncut_total{"), 2);
+	assert_null(strstr(uncut, "\nsojourn_upstream_wait_seconds_count"));
+}
+
 static void test_documented(void **state)
 {
 	autorun struct run *run = support_full_run();
@@ -337,6 +367,7 @@ int main(void)
 		cmocka_unit_test(test_foreign_bytes_are_replaced),
 		cmocka_unit_test(test_an_unknown_host_is_left_out),
 		cmocka_unit_test(test_otlp_buckets_are_not_cumulative),
+		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_documented),
 		cmocka_unit_test(test_accept),
 	};
