@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The price of looking into requests (--http, --route, --tls, --protocol): the server's CPU time per request.
+"""The price of looking into requests (--http, --route, --tls, --protocol) and at calls (--calls): the server's CPU time per request.
 
 The server, nginx with one worker, Redis or PostgreSQL, has a core of its own. A client on the other core saturates it
-over kept connections: wrk, h2load, redis-benchmark or pgbench. The server counts its requests. Each window has
+over kept connections: wrk, h2load, redis-benchmark or pgbench. For --calls nginx passes each request to another nginx on
+that core, over kept connections, too. The server counts its requests. Each window has
 an observer and connections of its own, whose handshakes come before it. Modes take turns in random order. Each window is
 compared with the one without an observer in the same round. Medians of these comparisons are printed with their
 95 % confidence. With --beside each mode also has windows with another build's observer, and the difference is printed.
@@ -31,12 +32,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from common import ROUNDS, SERVER_CPU, Priority, bounded, confident, machine, need, pinned, pinned_nginx
+from common import CLIENT_CPU, ROUNDS, SERVER_CPU, Priority, bounded, confident, machine, need, pinned, pinned_nginx
 
 from support.databases import Postgres, Redis, postgres_program, until
 from support.pki import Pki
 from support.process import Process, run, wait_until
-from support.programs import OBSERVER, Observer
+from support.programs import OBSERVER, Nginx, Observer
 
 LONGEST = 86400  # seconds, never reached: the load is ended after the window
 CONNECTIONS = 64
@@ -44,7 +45,7 @@ STREAMS = 8  # of HTTP/2 at a time on a connection
 BACKENDS = 8  # connections to PostgreSQL
 MODES = {"default": [], "--http": ["--http"], "--http, a route": ["--route", "/*"],
          "--tls": ["--tls"], "--tls, a route": ["--tls", "--route", "/*"],
-         "--protocol": ["--protocol", "{protocol}:{port}"]}
+         "--protocol": ["--protocol", "{protocol}:{port}"], "--calls": ["--calls"]}
 WRK = ["wrk", "-c", CONNECTIONS, "-t", 1, "-d", f"{LONGEST}s"]
 # A GET of a browser, of some 600 bytes, and a POST of 140, with its body.
 BROWSER = """
@@ -70,9 +71,10 @@ READ, WRITE = "read", "write"
 TLS_CALLS = ("SSL_read", "SSL_read_ex", "SSL_write", "SSL_write_ex")  # that carry text, as in observer/kernel/clear.c
 # What a mode adds to the default is divided by these calls.
 CALLS_OF = {"--http": (READ, WRITE), "--http, a route": (READ, WRITE), "--tls": TLS_CALLS, "--tls, a route": TLS_CALLS,
-            "--protocol": (READ, WRITE)}
+            "--protocol": (READ, WRITE), "--calls": (READ, WRITE)}
 # The calls of which each program runs once, by the beginning of its name.
-RUNS_OF = {"exchange_recv": (READ,), "exchange_send": (WRITE,), "clear_received": (READ,), "clear_sent": (WRITE,),
+RUNS_OF = {"exchange_recv": (READ,), "exchange_send": (WRITE,), "calls_recv": (READ,), "calls_send": (WRITE,),
+           "clear_received": (READ,), "clear_sent": (WRITE,),
            "clear_enter": TLS_CALLS, "clear_return": TLS_CALLS}
 COUNTING_ROUNDS = 3  # windows of each mode with run statistics
 TRACEFS = "/sys/kernel/tracing"
@@ -81,13 +83,13 @@ TRACEFS = "/sys/kernel/tracing"
 class Web:
     """nginx. Its own status page has the number of requests. @script: of wrk, in Lua."""
 
-    def __init__(self, stack, listen, load, script=""):
-        server = "keepalive_requests 1000000000; "
+    def __init__(self, stack, listen, load, script="", more="", http_block=""):
+        server = f"keepalive_requests 1000000000; {more}"
         secure = "ssl" in listen.split()
         if secure:
             certificate, key = stack.enter_context(contextlib.closing(Pki())).issue("server", "IP:127.0.0.1")
             server += f"ssl_certificate {certificate}; ssl_certificate_key {key};"
-        self.nginx = stack.enter_context(contextlib.closing(pinned_nginx(listen_options=listen, server=server)))
+        self.nginx = stack.enter_context(contextlib.closing(pinned_nginx(listen_options=listen, server=server, http_block=http_block)))
         self.port = self.nginx.port
         self.load = [*load, f"http{'s' * secure}://127.0.0.1:{self.port}/"]
         if script:
@@ -103,6 +105,19 @@ class Web:
 
     def processes(self):
         return [self.pid()]
+
+
+class Proxy(Web):
+    """nginx that passes each request to another one."""
+
+    def __init__(self, stack, load):
+        behind = stack.enter_context(contextlib.closing(Nginx(server="keepalive_requests 1000000000;")))
+        for pid in (behind.pid, *behind.workers()):
+            os.sched_setaffinity(pid, {CLIENT_CPU})
+        super().__init__(stack, "", load, more='location /behind { proxy_pass http://behind/; proxy_http_version 1.1; proxy_set_header '
+                                               'Connection ""; } ',
+                         http_block=f"upstream behind {{ server 127.0.0.1:{behind.port}; keepalive 128; keepalive_requests 1000000000; }}")
+        self.load[-1] += "behind"
 
 
 class Store:
@@ -173,6 +188,7 @@ PROTOCOLS = [
     Protocol("HTTP/2 (h2c)", Web, ("http2", H2LOAD), IN_CLEAR, IN_CLEAR[1:]),
     Protocol("HTTP/1.1 in TLS", Web, ("ssl", WRK), ["default", "--http", *IN_TLS], IN_TLS),
     Protocol("HTTP/2 in TLS", Web, ("ssl http2", H2LOAD), ["default", *IN_TLS], IN_TLS),
+    Protocol("HTTP/1.1, passed on", Proxy, (WRK,), ["default", "--calls"], ["--calls"]),
     Protocol("Redis", Store, (1,), *COMMANDS, "redis"),
     Protocol("Redis, 16 in a pipeline", Store, (16,), *COMMANDS, "redis"),
     Protocol("PostgreSQL, simple", Database, ("simple",), *COMMANDS, "postgresql"),
@@ -224,6 +240,9 @@ def unseen(protocol, service, requests):
     """Return what the observer should know of the requests, but does not."""
     if protocol.protocol:
         return f"of {requests} commands only {service['exchanges']}" if service["exchanges"] < requests else None
+    if protocol.server is Proxy:
+        calls = sum(call["calls"] for call in service["timed_calls"])
+        return f"of {requests} calls only {calls}" if calls < 0.98 * requests else None
     count, other = service["responses"]["count"], service["responses"]["status"]["other"]
     return f"of {count} statuses not {other}" if other > count / 100 else None
 
