@@ -72,7 +72,8 @@ static void sources_and_caveats(void **state)
 	service->transmit_followed += 3;
 	service->losses[RUN_LOSS_TRANSMIT_UNSEEN] = 3;
 	service->samples->lost = 7;
-	check_markdown(run, "\naccept or socket queue: source inferred \\(from the first read\\)\n");
+	check_markdown(run,
+		       "\naccept or socket queue: source inferred \\(from the first read\\)\n");
 	check_markdown(run, "\n| accept or socket queue | 64 | ");
 	check_markdown(run, "\ntransmit queue: source sockops \\(the kernel's time stamps\\)\n");
 	check_markdown(run, "\n- 7 samples lost: ");
