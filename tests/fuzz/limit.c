@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ends a target whose input takes too much CPU time. libFuzzer's own limit, -timeout, is of the time that passes: beside
- * other programs it ends inputs that were merely not given a CPU.
+ * Ends a target whose input takes too much CPU time. libFuzzer's own limit, -timeout, is of the time that passes. Beside
+ * other programs it ends inputs that merely got no CPU.
  */
 #include <signal.h>
 #include <string.h>

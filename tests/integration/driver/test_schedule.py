@@ -130,7 +130,7 @@ def took(times, least_ns):
 @pytest.mark.alone
 def test_one_in_fifty_is_slow(start):
     """The slow ones neither extend the phase nor lower the rate of the others. The last of these is due 20 ms before the
-    end, and misses it only if its response takes longer, as it may on a busy machine."""
+    end. On a busy machine its response may take longer."""
     lab = start(Lab("--service", "1s", "--one-in", "50"))
     result = Driver(lab.url, "--rate=100", connections=20, duration="1s").result
 
