@@ -122,8 +122,8 @@ def test_a_choice_is_joined_too(start):
 
 @in_quiet
 def test_parts_add_up_without_the_network(start):
-    """On loopback, with a service of 100 ms, the stages are the whole round trip, within 0.5 %. What the driver waited for a
-    CPU comes on top: each wait is one of up to 8 exchanges."""
+    """On loopback, with a service of 100 ms, the stages are the whole round trip, within 0.5 %. The driver's waits for a
+    CPU come on top: each is one of up to 8 exchanges."""
     lab = start(Lab("--service", "100ms"))
     observer = start(Observer(ports=[lab.port]))
     driver = Driver(lab.url, connections=8, count=200, observer=observer)
