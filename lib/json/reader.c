@@ -110,7 +110,9 @@ static size_t count_containers(const char *text, size_t length)
 /* Such files are left by full disks and programs that were killed. */
 static bool is_blank(const char *text, size_t length)
 {
-	while (length && memchr(" \t\r\n", text[length - 1], 4))
+	static const char blanks[] = {' ', '\t', '\r', '\n'};
+
+	while (length && memchr(blanks, text[length - 1], sizeof(blanks)))
 		length--;
 	return !length;
 }
