@@ -144,7 +144,7 @@ static inline __attribute__((always_inline)) __u32 hpack_grpc_status(const struc
 	return number <= GRPC_LAST ? number : GRPC_OTHER;
 }
 
-/* "text/event-stream", and perhaps more after it: no other type begins so. */
+/* "text/event-stream", and perhaps more after it, as parameters. No registered type begins so and goes on. */
 static inline __attribute__((always_inline)) int hpack_is_events(const struct hpack_table *t)
 {
 	if (t->walk.huffman)
