@@ -280,9 +280,9 @@ static void test_calls(void **state)
 	struct run_timed_call *call = run->services[0].timed_calls;
 	autometrics struct metrics *metrics = metrics_new(METRICS_COARSE);
 	autofree char *text = NULL, *uncut = NULL;
+	size_t services = run->service_count, calls = run->services[0].timed_call_count;
 
-	(void)state;
-	assert_true(run->services[0].timed_call_count > 0);
+	assert_true(calls > 0);
 	run->service_count = run->services[0].timed_call_count = 1;
 	memset(call->uncut, 0, sizeof(call->uncut));
 	memset(&call->wait, 0, sizeof(call->wait));
@@ -301,6 +301,9 @@ static void test_calls(void **state)
 	uncut = text_of(metrics, run, METRICS_PROMETHEUS);
 	assert_int_equal(sample(uncut, "sojourn_upstream_connections_uncut_total{"), 2);
 	assert_null(strstr(uncut, "\nsojourn_upstream_wait_seconds_count"));
+	/* The others are freed with it. */
+	run->service_count = services;
+	run->services[0].timed_call_count = calls;
 }
 
 static void test_documented(void **state)
