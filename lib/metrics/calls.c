@@ -70,18 +70,13 @@ static void tell_counts(const struct metrics_output *out, const struct run *run,
 static void tell_wait(const struct metrics_output *out, enum metrics_buckets buckets,
 		      const struct run_service *service, const struct run_timed_call *call)
 {
-	uint64_t below[METRICS_EDGES_MAX], seen = 0;
+	uint64_t below[METRICS_EDGES_MAX];
 	const struct metrics_edges edges = {buckets, metrics_edge_count(buckets), below,
 					    STAGE_SERVICE, NULL};
 	struct metrics_numbers numbers;
 	struct metrics_labels labels = metrics_labels_of(service, &numbers);
-	unsigned int bucket = 0;
 
-	for (unsigned int edge = 0; edge < edges.count; edge++) {
-		for (; bucket <= bucket_index(metrics_edge_ns(buckets, edge)); bucket++)
-			seen += call->wait.buckets[bucket];
-		below[edge] = seen;
-	}
+	metrics_count_edges(buckets, &call->wait, below);
 	metrics_add_label(&labels, PLACE, call->towards);
 	out->histogram(out->context, &labels, &edges, &call->wait);
 }

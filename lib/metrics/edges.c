@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The edges of histograms in metrics; see sojourn/metrics.h. */
+/* The edges of histograms in metrics; see sojourn/metrics.h and output.h. */
+#include "output.h"
 #include "sojourn/array.h"
-#include "sojourn/metrics.h"
 
 /* The first octave begins at 2^10 ns. */
 #define FIRST_OCTAVE 10
@@ -33,4 +33,17 @@ uint64_t metrics_edge_ns(enum metrics_buckets buckets, unsigned int edge)
 	if (buckets == METRICS_FINE)
 		return fine_edge_ns(edge);
 	return bucket_lower(bucket_index(coarse[edge] + 1)) - 1;
+}
+
+void metrics_count_edges(enum metrics_buckets buckets, const struct histogram *h,
+			 uint64_t ret_below[static METRICS_EDGES_MAX])
+{
+	uint64_t seen = 0;
+	unsigned int bucket = 0;
+
+	for (unsigned int edge = 0; edge < metrics_edge_count(buckets); edge++) {
+		for (; bucket <= bucket_index(metrics_edge_ns(buckets, edge)); bucket++)
+			seen += h->buckets[bucket];
+		ret_below[edge] = seen;
+	}
 }

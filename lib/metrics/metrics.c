@@ -319,16 +319,14 @@ static void fill_edges(enum metrics_buckets buckets, const struct histogram *h,
 		       struct exported_stage *exported)
 {
 	uint64_t room = h->count > exported->count ? h->count - exported->count : 0;
-	uint64_t seen = 0, grown = 0;
-	unsigned int bucket = 0;
+	uint64_t below[METRICS_EDGES_MAX], grown = 0;
 
+	metrics_count_edges(buckets, h, below);
 	for (unsigned int edge = 0; edge < metrics_edge_count(buckets); edge++) {
 		uint64_t have = exported->edges[edge] + grown;
+		uint64_t more = below[edge] > have ? below[edge] - have : 0;
 
-		for (; bucket <= bucket_index(metrics_edge_ns(buckets, edge)); bucket++)
-			seen += h->buckets[bucket];
-		if (seen > have)
-			grown += seen - have < room - grown ? seen - have : room - grown;
+		grown += more < room - grown ? more : room - grown;
 		exported->edges[edge] += grown;
 	}
 	exported->count += room;

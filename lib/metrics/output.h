@@ -56,6 +56,10 @@ struct metrics_labels metrics_labels_of(const struct run_service *service,
 /* Find the next exported service, from *@index on; false: there is none. */
 bool metrics_next_service(const struct run *run, size_t *index);
 
+/* edges.c: count the values of @h up to each edge. */
+void metrics_count_edges(enum metrics_buckets buckets, const struct histogram *h,
+			 uint64_t ret_below[static METRICS_EDGES_MAX]);
+
 struct metrics_edges {
 	enum metrics_buckets buckets;
 	unsigned int count;
