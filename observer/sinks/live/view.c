@@ -103,8 +103,6 @@ static int remember(struct live_view *view)
 		if (r < 0)
 			return r;
 		add_point(history, &row);
-		history->oneway += service->losses[RUN_LOSS_ONEWAY];
-		history->exchanges += service->exchanges;
 		if (service->exchanges)
 			history->answered_ns = view->total->duration_ns;
 	}
@@ -126,12 +124,12 @@ static uint64_t silent_ns(const struct live_view *view, const struct run_service
 	return history && history->answered_ns < now ? now - history->answered_ns : 0;
 }
 
-/* As run_is_told(), of all intervals. */
+/* An interval may be too short to show it. */
 static bool is_told(const struct live_view *view, const struct run_service *service)
 {
-	const struct live_history *history = find_history(view, service);
+	const struct run_service *whole = run_find_service(view->total, service);
 
-	return history && history->oneway > history->exchanges;
+	return whole && run_is_told(whole);
 }
 
 struct live_open live_view_open(const struct live_view *view, const struct run_service *service)

@@ -34,8 +34,6 @@ struct live_history {
 	size_t count;
 	double points[LIVE_SERIES][LIVE_HISTORY];
 	uint64_t answered_ns; /* when it last answered, from the observation's start */
-	uint64_t oneway;      /* messages without an answer in the intervals so far */
-	uint64_t exchanges;
 };
 
 /* Requests that wait for their answer now, read or unread. */

@@ -363,6 +363,32 @@ static void test_what_hangs(void **state)
 	live_view_done(&view);
 }
 
+/* Return the urgency where so many messages, which nobody has answered, and as many requests were read. */
+static unsigned int told_urgency(uint64_t oneway, unsigned int answered, uint64_t unread)
+{
+	struct run *later = waiting_reading(9, answered, 8);
+	struct run_service *service = &later->services[0];
+	unsigned int urgency;
+	struct live_view view;
+
+	live_view_init(&view);
+	open_at(&view, 1, answered, 0);
+	service->losses[RUN_LOSS_ONEWAY] = oneway;
+	service->open.unread.value = unread;
+	assert_int_equal(live_view_update(&view, later), 0);
+	urgency = live_view_open(&view, &view.total->services[0]).urgency;
+	live_view_done(&view);
+	return urgency;
+}
+
+/* Clients of a server of logs do not wait, but they do for one that reads nothing more. */
+static void test_who_is_told_does_not_hang(void **state)
+{
+	assert_int_equal(told_urgency(11, 10, 0), LIVE_CALM);
+	assert_int_equal(told_urgency(10, 10, 0), LIVE_HANGS);
+	assert_int_equal(told_urgency(11, 10, 1), LIVE_HANGS);
+}
+
 static struct run *ambiguous_reading(uint64_t seconds, unsigned int answered, uint64_t ambiguous)
 {
 	struct run *run = reading(seconds, answered, 0, 0);
@@ -422,6 +448,7 @@ int main(void)
 		cmocka_unit_test(test_findings),
 		cmocka_unit_test(test_doctors_findings),
 		cmocka_unit_test(test_what_hangs),
+		cmocka_unit_test(test_who_is_told_does_not_hang),
 		cmocka_unit_test(test_doubtful_is_unknown),
 	};
 
