@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "sojourn/cleanup.h"
+
 /* Return whether --tls was given: then each process says what was found in it. */
 static bool looks_into_tls(const struct run_service *service)
 {
@@ -26,7 +28,7 @@ enum run_remedy run_http2_remedy(const struct run_service *service)
 
 	if (service->tls && !http2->connections.value)
 		return looks_into_tls(service) ? RUN_REMEDY_TLS_SHOWS : RUN_REMEDY_TLS;
-	for (size_t i = 0; http2->reason && i < sizeof(reasons) / sizeof(*reasons); i++)
+	for (size_t i = 0; http2->reason && i < ARRAY_SIZE(reasons); i++)
 		if (!strcmp(http2->reason, reasons[i].reason))
 			return reasons[i].remedy;
 	return http2->older.value ? RUN_REMEDY_FROM_START : RUN_REMEDY_NONE;

@@ -98,18 +98,18 @@ static void add_facts(const struct run_open *open, struct resource *resource)
 static void add_service(const struct run_service *service, struct resource_list *list)
 {
 	struct resource *resource = resource_add(list, RESOURCE_REQUESTS, NULL);
+	double silent = (double)silent_ns(service) / NSEC_PER_SEC;
 
 	if (!resource)
 		return;
 	resource->netns = service->netns;
 	resource->port = service->port;
 	resource->used = (double)(service->open.read.value + service->open.unread.value);
-	resource->hangs = tells(service) ? 0 : (double)silent_ns(service) / NSEC_PER_SEC;
+	resource->hangs = tells(service) ? 0 : silent;
 	snprintf(resource->object, sizeof(resource->object), "%s port %u", service->protocol,
 		 service->port);
 	add_facts(&service->open, resource);
-	resource_fact(resource, "nothing answered for", (double)silent_ns(service) / NSEC_PER_SEC,
-		      "s", "writes of the service");
+	resource_fact(resource, "nothing answered for", silent, "s", "writes of the service");
 	for (size_t i = 0; i < service->process_count && i < RESOURCE_OWNERS; i++) {
 		resource_own(resource, service->processes[i].pid);
 		describe(service->processes[i].pid, &resource->owners[i]);
