@@ -76,11 +76,11 @@ __noinline int grpc_read(struct http2_conn *h, __u32 said, __u64 end, __u64 now)
 	if ((said & HTTP2_BEGINS || (said & HTTP2_ENDS && h->in.resumed)) &&
 	    !(st->stream.flags & STREAM_RESPONDING))
 		st->stream.last_read_ns = now;
-	if (count)
+	if (count) {
 		grpc_is_late(h, st);
-	if (count)
 		messages = grpc_data(&st->in, end, s->taken, count,
 				     h->flags & HTTP2_GRPC ? GRPC_STEPS : GRPC_STEPS_UNSURE);
+	}
 	if (said & HTTP2_ENDS && s->flags & HTTP2_END_STREAM)
 		st->in.ended = 1;
 	if (messages)

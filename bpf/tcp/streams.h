@@ -487,12 +487,14 @@ static __always_inline void server_frame_ends(struct streams_call *call, struct 
 	found = &entry->stream;
 	if (!(found->flags & STREAM_RESPONDING))
 		return;
-	if (s->type == HTTP2_DATA && !(found->flags & STREAM_EVENTS))
-		bytes_add(&found->bytes_out, HTTP2_HEADER + s->payload);
-	if (config.route_rows && !(found->flags & STREAM_EVENTS))
-		route_stream_responding(found, call->h->service, call->now);
-	if (!(found->flags & STREAM_EVENTS))
+	/* A response of events has ended with its head. */
+	if (!(found->flags & STREAM_EVENTS)) {
+		if (s->type == HTTP2_DATA)
+			bytes_add(&found->bytes_out, HTTP2_HEADER + s->payload);
+		if (config.route_rows)
+			route_stream_responding(found, call->h->service, call->now);
 		stream_responding(call, found);
+	}
 	if (last)
 		stream_done(call->h, s->stream);
 }
