@@ -196,8 +196,12 @@ static void report_events(const struct page *page, const struct run_events *even
 
 	if (!events->responses && !events->count)
 		return;
-	items_add(&items, "%s sent", as_count(events->count));
-	items_add(&items, "%s", as_bytes(events->bytes));
+	if (events->count || !events->given_up) {
+		items_add(&items, "%s sent", as_count(events->count));
+		items_add(&items, "%s", as_bytes(events->bytes));
+	} else {
+		items_add(&items, "not counted");
+	}
 	items_add(&items, "%s responses begun", as_count(events->responses));
 	items_some(&items, "given up", events->given_up);
 }

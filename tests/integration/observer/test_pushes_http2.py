@@ -92,6 +92,7 @@ def test_a_response_of_events_ends_with_its_head(start, tmp_path, kind):
     assert entry["events"] == {"responses": 6, "given_up": 6, "count": 0, "bytes": 0}
     route = next(each for each in entry["routes"]["list"] if each["route"] == "/events")
     assert route["count"] == route["respond"]["count"] == 6 and route["respond"]["sum_ns"] == 0
+    assert "events not counted · 6 responses begun · given up 6" in " ".join(report.split())
     assert "tunnels" not in report
 
 
