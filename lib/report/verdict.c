@@ -119,10 +119,11 @@ static enum cause largest(const struct account *account)
 	return cause;
 }
 
-/* Unite the parts of service if none dominates alone. */
+/* Unite the parts of service, and what is not divided of it, if no part dominates alone. */
 static void unite_service(struct account *account)
 {
 	double *spent_ns = account->spent_ns, most_ns = 0, sum_ns = 0;
+	enum cause cause;
 
 	for (enum cause i = CAUSE_RUNNING; i <= CAUSE_BLOCKED; i++) {
 		most_ns = spent_ns[i] > most_ns ? spent_ns[i] : most_ns;
@@ -130,7 +131,10 @@ static void unite_service(struct account *account)
 	}
 	if (most_ns >= DOMINANT_SHARE * account->total_ns)
 		return;
-	spent_ns[CAUSE_DIVIDED] = sum_ns;
+	sum_ns += spent_ns[CAUSE_SERVICE];
+	cause = spent_ns[CAUSE_SERVICE] * 2 > sum_ns ? CAUSE_SERVICE : CAUSE_DIVIDED;
+	spent_ns[CAUSE_SERVICE] = 0;
+	spent_ns[cause] = sum_ns;
 	spent_ns[CAUSE_RUNNING] = spent_ns[CAUSE_RUNNABLE] = spent_ns[CAUSE_BLOCKED] = 0;
 }
 
@@ -310,6 +314,10 @@ static void advise(const struct run *run, const struct run_service *service, enu
 	} else if (may_wait(cause) && service->calls)
 		snprintf(ret_text, size, "%s takes this long, or waits for %s (not observed)", name,
 			 service->calls);
+	else if (cause == CAUSE_SERVICE && service->cpu->measured)
+		snprintf(ret_text, size, "%s takes this long; --cpu divides %s of %s requests",
+			 name, as_count(service->cpu->histogram.count),
+			 as_count(service->stages[STAGE_SERVICE].histogram.count));
 	else
 		snprintf(ret_text, size, "%s%s%s", rules[cause].names_server ? name : "",
 			 rules[cause].names_server ? " " : "", rules[cause].help);
@@ -367,17 +375,43 @@ static bool conclude(const struct run *run, struct account *account,
 	return true;
 }
 
-/* ---- of joined exchanges ---- */
+/* ---- service, by what its thread did ---- */
 
-static void divide_service(const struct run_parts *sum, struct account *account)
+/* What is not divided remains in service. */
+static void move_part(struct account *account, enum cause part, double ns)
+{
+	double *service_ns = &account->spent_ns[CAUSE_SERVICE];
+
+	account->spent_ns[part] = ns < *service_ns ? ns : *service_ns;
+	*service_ns -= account->spent_ns[part];
+}
+
+/* Of the sums over @count joined exchanges; unknown if it is so of one of them. */
+static void divide_joined(const struct run_parts *sum, double count, struct account *account)
 {
 	if (!sum->running_ns.known)
 		return;
-	account->spent_ns[CAUSE_SERVICE] = 0;
-	account->spent_ns[CAUSE_RUNNING] = (double)sum->running_ns.value;
-	account->spent_ns[CAUSE_RUNNABLE] = (double)sum->runnable_ns.value;
-	account->spent_ns[CAUSE_BLOCKED] = (double)sum->blocked_ns.value;
+	move_part(account, CAUSE_RUNNING, (double)sum->running_ns.value / count);
+	move_part(account, CAUSE_RUNNABLE, (double)sum->runnable_ns.value / count);
+	move_part(account, CAUSE_BLOCKED, (double)sum->blocked_ns.value / count);
 }
+
+/* Of the service's means: exchanges that were not divided count with no part. */
+static void divide_mean(const struct run_service *service, struct account *account)
+{
+	double timed = (double)service->stages[STAGE_SERVICE].histogram.count;
+
+	for (unsigned int i = 0; i < RUN_CPU_COUNT && timed > 0; i++)
+		if (service->cpu[i].measured)
+			move_part(account, CAUSE_RUNNING + i,
+				  (double)service->cpu[i].histogram.sum / timed);
+}
+
+_Static_assert(CAUSE_BLOCKED - CAUSE_RUNNING == RUN_CPU_BLOCKED - RUN_CPU_RUNNING &&
+		       CAUSE_RUNNABLE - CAUSE_RUNNING == RUN_CPU_RUNNABLE - RUN_CPU_RUNNING,
+	       "the causes of a divided service stand in enum run_cpu's order");
+
+/* ---- of joined exchanges ---- */
 
 static void account_tail(const struct run_joined *joined, const struct run_tail *tail,
 			 struct account *account)
@@ -392,9 +426,9 @@ static void account_tail(const struct run_joined *joined, const struct run_tail 
 	for (enum stage i = 0; i < STAGE_RESIDENCE_END; i++)
 		account->spent_ns[cause_of(joined->stages, i)] = (double)sum->stages[i].value;
 	account->spent_ns[CAUSE_TRANSMIT] = (double)sum->stages[STAGE_TRANSMIT_QUEUE].value;
-	divide_service(sum, account);
 	for (enum cause i = 0; i < CAUSE_COUNT; i++)
 		account->spent_ns[i] /= count;
+	divide_joined(sum, count, account);
 	account->total_ns = (double)run_parts_total(sum) / count;
 }
 
@@ -434,8 +468,8 @@ static const char *hidden_stage(const struct run_service *service, const struct 
 	return NULL;
 }
 
-static void account_means(const struct run_service *service, const struct report_means *means,
-			  struct account *account)
+static void account_means(const struct run *run, const struct run_service *service,
+			  const struct report_means *means, struct account *account)
 {
 	const struct report_mean *transmit = &means->stages[STAGE_TRANSMIT_QUEUE];
 
@@ -445,6 +479,10 @@ static void account_means(const struct run_service *service, const struct report
 	for (unsigned int i = 0; i < STAGE_RESIDENCE_END; i++)
 		account->spent_ns[cause_of(service->stages, i)] = means->stages[i].mean_ns;
 	account->spent_ns[CAUSE_TRANSMIT] = transmit->mean_ns;
+	if (means->of_joined)
+		divide_joined(&run->joined->sum, (double)means->of_joined, account);
+	else
+		divide_mean(service, account);
 }
 
 static bool judge_means(const struct run *run, const struct run_service *service,
@@ -458,7 +496,7 @@ static bool judge_means(const struct run *run, const struct run_service *service
 	report_means(run, service, &means);
 	if (means.network_unknown)
 		return unknown(verdict, "%s", means.network_unknown);
-	account_means(service, &means, &account);
+	account_means(run, service, &means, &account);
 	hidden = hidden_stage(service, &means);
 	if (hidden && largest(&account) <= CAUSE_NETWORK_FOLLOWED)
 		return unknown(verdict,
@@ -516,26 +554,14 @@ bool report_verdict(const struct run *run, const struct run_service *service,
 
 static void account_residence(const struct run_service *service, struct account *account)
 {
-	const struct run_stage *parts = service->cpu;
-	double count = (double)parts[RUN_CPU_RUNNING].histogram.count;
-
 	for (enum stage i = 0; i < STAGE_RESIDENCE_END; i++) {
 		double mean_ns = run_stage_mean(service, i);
 
 		account->spent_ns[cause_of(service->stages, i)] = mean_ns;
 		account->total_ns += mean_ns;
 	}
-	/* Only if all exchanges were divided: otherwise the parts are no shares of one mean. */
-	if (!parts->measured || count < (double)service->stages[STAGE_SERVICE].histogram.count)
-		return;
-	account->spent_ns[CAUSE_SERVICE] = 0;
-	for (unsigned int i = 0; i < RUN_CPU_COUNT; i++)
-		account->spent_ns[CAUSE_RUNNING + i] = (double)parts[i].histogram.sum / count;
+	divide_mean(service, account);
 }
-
-_Static_assert(CAUSE_BLOCKED - CAUSE_RUNNING == RUN_CPU_BLOCKED - RUN_CPU_RUNNING &&
-		       CAUSE_RUNNABLE - CAUSE_RUNNING == RUN_CPU_RUNNABLE - RUN_CPU_RUNNING,
-	       "the causes of a divided service stand in enum run_cpu's order");
 
 bool report_service_verdict(const struct run *run, const struct run_service *service,
 			    struct report_verdict *ret_verdict)

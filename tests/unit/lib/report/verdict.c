@@ -201,6 +201,45 @@ static void the_verdict_divides_service(void **state)
 	}
 }
 
+/* Means, without a driver: exchanges that --cpu did not divide leave the parts of all others true. */
+static void the_verdict_divides_a_mean(void **state)
+{
+	static const struct {
+		unsigned int undivided;		/* of ten */
+		unsigned int running, runnable; /* percent; the rest is blocked */
+		const char *said;
+	} cases[] = {
+		{0, 10, 80, "in service, waiting for a CPU: the host has too few"},
+		{1, 10, 80, "in service, waiting for a CPU: the host has too few"},
+		{1, 35, 30, "in service: nginx takes this long: by turns it computes"},
+		{9, 10, 80, "in service: nginx takes this long; --cpu divides 1 of 10 requests"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autorun struct run *run = support_observer_run();
+		struct run_service *service = &run->services[0];
+		const uint64_t service_ns = 10 * NSEC_PER_MSEC;
+
+		service->exchanges = 10;
+		service->stages[STAGE_SERVICE].histogram = (struct histogram){0};
+		for (unsigned int k = 0; k < RUN_CPU_COUNT; k++)
+			service->cpu[k] = (struct run_stage){.measured = true};
+		for (unsigned int k = 0; k < 10; k++) {
+			histogram_record(&service->stages[STAGE_SERVICE].histogram, service_ns);
+			if (k < cases[i].undivided)
+				continue;
+			histogram_record(&service->cpu[RUN_CPU_RUNNING].histogram,
+					 service_ns / 100 * cases[i].running);
+			histogram_record(&service->cpu[RUN_CPU_RUNNABLE].histogram,
+					 service_ns / 100 * cases[i].runnable);
+			histogram_record(&service->cpu[RUN_CPU_BLOCKED].histogram,
+					 service_ns / 100 *
+						 (100 - cases[i].running - cases[i].runnable));
+		}
+		assert_says(run, cases[i].said);
+	}
+}
+
 /* Nagle's algorithm explains slow requests only if at least as many responses waited because of it. */
 static void nagle_is_named_where_it_explains(void **state)
 {
@@ -354,6 +393,7 @@ int main(void)
 		cmocka_unit_test(different_sets_are_not_divided),
 		cmocka_unit_test(the_verdict_names_who_can_help),
 		cmocka_unit_test(the_verdict_divides_service),
+		cmocka_unit_test(the_verdict_divides_a_mean),
 		cmocka_unit_test(nagle_is_named_where_it_explains),
 		cmocka_unit_test(late_writes_do_not_blame_the_network),
 		cmocka_unit_test(late_writes_leave_the_rest_known),
