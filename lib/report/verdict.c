@@ -377,7 +377,7 @@ static bool conclude(const struct run *run, struct account *account,
 
 /* ---- service, by what its thread did ---- */
 
-/* What is not divided remains in service. */
+/* The rest, which was not divided, remains in service. */
 static void move_part(struct account *account, enum cause part, double ns)
 {
 	double *service_ns = &account->spent_ns[CAUSE_SERVICE];

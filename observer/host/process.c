@@ -171,7 +171,11 @@ static int add(struct process_list *list, uint32_t pid)
 	if (ARRAY_GROW(list->entries, list->count) < 0)
 		return -ENOMEM;
 	list->entries[list->count] = (struct resource_process){
-		.pid = pid, .fds = read.open_fds.value, .limit = read.fd_limit.value};
+		.pid = pid,
+		.fds = read.open_fds.value,
+		.most = read.open_fds.value,
+		.limit = read.fd_limit.value,
+	};
 	memcpy(list->entries[list->count++].comm, read.comm, sizeof(read.comm));
 	return 0;
 }
@@ -196,7 +200,7 @@ int process_list(uint32_t pid, struct process_list *ret_list)
 }
 
 /* Skip processes that had no descriptors before, such as kernel threads. */
-void process_count(struct process_list *list)
+static void count_all(struct process_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		struct resource_process *process = &list->entries[i];
@@ -205,12 +209,44 @@ void process_count(struct process_list *list)
 		snprintf(path, sizeof(path), "/proc/%u/fd", process->pid);
 		if (process->fds && count_fds(path, &process->fds) < 0)
 			process->fds = 0;
+		if (process->fds > process->most)
+			process->most = process->fds;
 	}
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+int process_renew(uint32_t pid, struct process_list *list)
+{
+	autoclosedir DIR *dir = pid ? NULL : opendir("/proc");
+	size_t count = list->count;
+	autofree uint32_t *known = calloc(count ? count : 1, sizeof(*known));
+	uint32_t found;
+	int r = 0;
+
+	if (!known)
+		return -ENOMEM;
+	count_all(list);
+	for (size_t i = 0; i < count; i++)
+		known[i] = list->entries[i].pid;
+	qsort(known, count, sizeof(*known), compare_pids);
+	list->unseen = 0;
+	while (!r && (found = process_next(dir)))
+		if (!bsearch(&found, known, count, sizeof(*known), compare_pids))
+			r = add(list, found);
+	for (size_t i = count; i < list->count; i++)
+		list->entries[i].late = true;
+	return r;
 }
 
 void process_point(struct process_list *list, unsigned int point)
 {
-	process_count(list);
+	count_all(list);
 	for (size_t i = 0; i < list->count; i++)
 		list->entries[i].trend[point] = (uint32_t)list->entries[i].fds;
 }

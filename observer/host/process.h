@@ -15,7 +15,9 @@
 struct resource_process {
 	uint32_t pid;
 	char comm[16];
-	uint64_t fds;
+	bool late;		      /* it began after the first reading: it has no trend */
+	uint64_t fds;		      /* 0: it has ended */
+	uint64_t most;		      /* at the time of any reading */
 	uint64_t limit;		      /* soft RLIMIT_NOFILE */
 	uint32_t trend[TREND_POINTS]; /* descriptors at the points of the sample */
 };
@@ -33,8 +35,8 @@ uint32_t process_next(DIR *proc);
 int process_list(uint32_t pid, struct process_list *ret_list);
 /* Count the processes' descriptors again, as point @point of the trend. Ended processes have 0. */
 void process_point(struct process_list *list, unsigned int point);
-/* Count the descriptors once more, without adding a point. */
-void process_count(struct process_list *list);
+/* Count the descriptors once more, without adding a point, and add processes that have begun since; @pid: as above. */
+int process_renew(uint32_t pid, struct process_list *list);
 void process_free(struct process_list *list);
 
 /* Read name, open descriptors and soft limit of process @pid. -ESRCH if it is gone. */

@@ -101,6 +101,13 @@ static bool serves(const struct harm *harm, uint32_t pid)
 	return process_listens(pid);
 }
 
+static bool has_ended(uint32_t pid)
+{
+	uint32_t user;
+
+	return process_user(pid, &user) == -ESRCH;
+}
+
 const char *harm_excuse(const void *context, const struct resource *resource)
 {
 	static const bool of_users[RESOURCE_KINDS] = {
@@ -116,6 +123,8 @@ const char *harm_excuse(const void *context, const struct resource *resource)
 	bool descriptors = resource->kind == RESOURCE_DESCRIPTORS ||
 			   resource->kind == RESOURCE_DESCRIPTOR_FAILURES;
 
+	if (descriptors && resource->owner_count && has_ended(resource->owners[0].pid))
+		return "the process has ended, so it harms nobody any more";
 	if (descriptors && resource->owner_count && !serves(harm, resource->owners[0].pid))
 		return "the process does not listen, so it harms only itself";
 	if (harm->every_user || harm->pid || !of_users[resource->kind])

@@ -95,7 +95,7 @@ bool resource_may_grow(const struct process_list *list, uint32_t pid, unsigned i
 {
 	for (size_t i = 0; i < list->count && points >= QUARTERED; i++) {
 		if (list->entries[i].pid == pid)
-			return grew(&list->entries[i], points);
+			return list->entries[i].late || grew(&list->entries[i], points);
 	}
 	return true;
 }
@@ -105,7 +105,7 @@ static void predict(struct resource *resource, const struct resource_process *pr
 {
 	double straight, slope;
 
-	if (points < 2 || seconds <= 0)
+	if (points < 2 || seconds <= 0 || process->late)
 		return;
 	slope = resource_slope(process->trend, points, &straight) * (points - 1) / seconds;
 	resource->growth = slope;
@@ -123,6 +123,30 @@ static void predict(struct resource *resource, const struct resource_process *pr
 		      "the sample, least squares");
 }
 
+/* Return whether it was nearly full for a time, and is not so any more, or has ended. */
+static bool was_full(const struct resource_process *process)
+{
+	return process->most > process->fds &&
+	       (double)process->most >= FULL_SHARE * (double)process->limit;
+}
+
+/* Its descriptors are those that it had at most: at the end others are in use, or none. */
+static void look_back(struct resource *resource, const struct resource_process *process)
+{
+	resource->used = (double)process->most;
+	resource_fact(resource, "used", resource->used, "descriptors",
+		      "/proc/PID/fd, the most of all readings");
+	resource_fact(resource, "limit", resource->capacity, "descriptors",
+		      "RLIMIT_NOFILE in /proc/PID/limits");
+	if (process->fds)
+		resource_fact(resource, "at the end", (double)process->fds, "descriptors",
+			      "/proc/PID/fd");
+	snprintf(resource->outlook, sizeof(resource->outlook), "%s",
+		 process->fds ? "it was so for a time, and some have been closed since"
+			      : "it was so for a time, and the process has ended since");
+	resource->command_idle = !process->fds || process_is_at_hard_limit(process->pid);
+}
+
 static void add_process(const struct resource_process *process, unsigned int points, double seconds,
 			struct resource_list *list)
 {
@@ -133,15 +157,19 @@ static void add_process(const struct resource_process *process, unsigned int poi
 		return;
 	snprintf(resource->object, sizeof(resource->object), "%s (pid %u)", process->comm,
 		 process->pid);
-	resource->used = (double)process->fds;
 	resource->capacity = (double)process->limit;
+	resource_own(resource, process->pid);
+	resource->owners[0].sockets = 0;
+	memcpy(resource->owners[0].comm, process->comm, sizeof(process->comm));
+	if (was_full(process)) {
+		look_back(resource, process);
+		return;
+	}
+	resource->used = (double)process->fds;
 	resource_fact(resource, "used", resource->used, "descriptors", "/proc/PID/fd");
 	resource_fact(resource, "limit", resource->capacity, "descriptors",
 		      "RLIMIT_NOFILE in /proc/PID/limits");
 	predict(resource, process, points, seconds);
-	resource_own(resource, process->pid);
-	resource->owners[0].sockets = 0;
-	memcpy(resource->owners[0].comm, process->comm, sizeof(process->comm));
 	if (resource->used < FULL_SHARE * resource->capacity && !resource->leaking &&
 	    !isfinite(resource->seconds_left))
 		return;
@@ -157,7 +185,7 @@ void resource_measure_processes(const struct process_list *processes, unsigned i
 				double seconds, struct resource_list *list)
 {
 	for (size_t i = 0; i < processes->count; i++) {
-		if (processes->entries[i].fds)
+		if (processes->entries[i].fds || was_full(&processes->entries[i]))
 			add_process(&processes->entries[i], points, seconds, list);
 	}
 }

@@ -424,9 +424,10 @@ int look_end(struct look *look, struct run *run, enum severity *ret_worst)
 		return -ENOMEM;
 	read_after(look, sample_ns, run);
 	read_events(look, &look->events_after);
-	process_count(&look->processes);
 	find_owners(look, run);
-	r = conclude(look, run, &resources, &findings);
+	r = process_renew(look->options.pid, &look->processes);
+	if (!r)
+		r = conclude(look, run, &resources, &findings);
 	if (!r)
 		note_limits(look, sample_ns, run);
 	if (!r)

@@ -17,7 +17,7 @@ from support.conditions import needs_program
 from support.findings import ended_at, evidence, growth, seconds_left
 from support.net import free_port
 from support.process import Process, run, wait_until
-from support.programs import LAB, OBSERVER, Doctor, Driver, Lab, Nginx
+from support.programs import LAB, OBSERVER, Doctor, Driver, Lab, Nginx, Observer, out_of_descriptors
 from support.http import request
 
 
@@ -146,6 +146,62 @@ def test_a_leak_of_descriptors_is_foretold(start):
         assert growth(doctor.document, finding) == pytest.approx(10, rel=0.1)
         assert seconds_left(finding) == pytest.approx((128 - finding["used"]) / 10, rel=0.1)
         assert evidence(finding, "straightness (R²)") > 0.9
+
+
+# Has 56 descriptors from one signal to the next.
+FILLS = """
+import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+print("ready", flush=True)
+signal.sigwait([signal.SIGUSR1])
+opened = []
+while len(os.listdir("/proc/self/fd")) < 57:  # its own is among them
+    opened.append(os.dup(2))
+print("full", flush=True)
+signal.sigwait([signal.SIGUSR1])
+for one in opened:
+    os.close(one)
+print("empty", flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("ends, told", [(False, "at the end: "), (True, "the process has ended")])
+def test_what_was_full_for_a_time_is_told(start, ends, told):
+    """Descriptors that were nearly all in use at a point of the observation, and are not at its end."""
+    lab = start(Lab())
+    filling = start(["prlimit", "--nofile=64:64", "/usr/bin/python3", "-c", FILLS])
+    filling.wait_for("^ready$")
+    observer = start(Observer(ports=(lab.port,)))
+
+    def points():
+        return len(observer.document()["services"][0]["series"]["fds"])
+
+    request(lab.url)
+    filling.send(signal.SIGUSR1)
+    filling.wait_for("^full$")
+    assert len(os.listdir(f"/proc/{filling.pid}/fd")) == 56
+    before = points()
+    wait_until(lambda: points() > before + 1)
+    filling.send(signal.SIGUSR1)
+    filling.wait_for("^empty$")
+    if ends:
+        filling.close()
+    observer.stop()
+    found = [one for one in observer.summary()["findings"] if filling.pid in {owner["pid"] for owner in one["owners"]}]
+    assert [(one["id"], one["severity"], one["used"], one["capacity"]) for one in found] == \
+        [("fds-near-limit", "warning", 56, 64)]
+    assert told in found[0]["outlook"] + " ".join(found[0]["evidence"])
+
+
+def test_a_process_that_began_meanwhile_is_looked_at(start):
+    lab = start(Lab())
+    observer = start(Observer(ports=(lab.port,)))
+    hungry = start(out_of_descriptors())
+    hungry.wait_for("^full$")
+    observer.stop()
+    found = [one for one in observer.summary()["findings"] if hungry.pid in {owner["pid"] for owner in one["owners"]}]
+    assert [(one["id"], one["severity"], one["used"]) for one in found] == [("fds-exhausted", "critical", 64)]
 
 
 @pytest.mark.alone
