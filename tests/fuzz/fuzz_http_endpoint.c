@@ -104,16 +104,14 @@ static void ask(char *text)
 						.phase_renew = renew,
 						.phase_end = end}};
 	const char *method = next_line(&text), *path = next_line(&text);
-	const struct http_query query = {
-		.now = true,
-		.accept = text ? next_line(&text) : NULL,
-		.lease = text ? next_line(&text) : NULL,
-		.last = text ? next_line(&text) : NULL,
-		.step = text ? next_line(&text) : NULL,
-		.port = text ? next_line(&text) : NULL,
-	};
+	struct http_query query = {.now = true, .accept = text ? next_line(&text) : NULL};
 	struct http_reply reply = {0};
 
+	while (text) {
+		const char *name = next_line(&text);
+
+		http_query_take(&query, name, text ? next_line(&text) : NULL);
+	}
 	http_routes_answer(&routes, method, path, &query, &reply);
 	if (reply.awaited.number)
 		make(&routes, &reply);

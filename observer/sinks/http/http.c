@@ -170,24 +170,24 @@ static enum MHD_Result accept_head(struct MHD_Connection *connection)
 	return send_reply(connection, &reply);
 }
 
-static const char *argument_of(struct MHD_Connection *connection, const char *name)
+static enum MHD_Result take_argument(void *context, enum MHD_ValueKind kind, const char *name,
+				     const char *value)
 {
-	return MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+	(void)kind;
+	http_query_take(context, name, value);
+	return MHD_YES;
 }
 
 /* @now: see struct http_query. */
 static void ask_routes(struct sink_http *sink, struct MHD_Connection *connection,
 		       const char *method, const char *path, bool now, struct http_reply *reply)
 {
-	const struct http_query query = {
+	struct http_query query = {
 		.now = now,
 		.accept = header_of(connection, MHD_HTTP_HEADER_ACCEPT),
-		.lease = argument_of(connection, "lease"),
-		.last = argument_of(connection, "last"),
-		.step = argument_of(connection, "step"),
-		.port = argument_of(connection, "port"),
 	};
 
+	MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, take_argument, &query);
 	http_routes_answer(&sink->routes, method, path, &query, reply);
 }
 

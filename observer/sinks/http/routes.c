@@ -507,22 +507,23 @@ struct route {
 	int (*read)(struct http_routes *routes, struct http_making *making);
 	/* NULL: it takes no arguments. With arguments there are many documents: beyond their share of time they are refused. */
 	void (*parse)(struct request *request, struct http_reply *reply);
+	unsigned int takes; /* enum http_argument, as bits */
 };
 
 /* clang-format off */
 static const struct route table[] = {
-	{"GET",  "/",                    get_routes,  "this list; for browsers a page", NULL, NULL},
-	{"GET",  HEALTH,                 get_health,  "503 if something on this host is exhausted", NULL, NULL},
-	{"GET",  LIVE,                   get_life,    "200 as long as the observer answers; needs no token", NULL, NULL},
-	{"GET",  "/metrics",             NULL,        "for Prometheus, or OpenMetrics if asked for", read_metrics, NULL},
-	{"GET",  "/v1/run",              NULL,        "run document since the observation began", read_total, NULL},
-	{"GET",  "/v1/services",         NULL,        "the same without single exchanges", read_services, NULL},
-	{"GET",  "/v1/past",             NULL,        "the same with each service's last minutes; ?last=SECONDS&step=SECONDS&port=PORT", read_past, parse_past},
-	{"GET",  "/v1/clients",          get_clients, "who is connected to a service now; ?port=PORT", NULL, NULL},
-	{"GET",  "/v1/findings",         NULL,        "the same with what is running out now", read_judged, NULL},
-	{"POST", "/v1/phases",           begin_phase, "begin a measured phase; ?lease=SECONDS, else an hour", NULL, NULL},
-	{"POST", "/v1/phases/{id}/renew", renew_phase, "renew its lease; otherwise it ends with that", NULL, NULL},
-	{"POST", "/v1/phases/{id}/end",  end_phase,   "end it; run document of the phase", NULL, NULL},
+	{"GET",  "/",                    get_routes,  "this list; for browsers a page", NULL, NULL, 0},
+	{"GET",  HEALTH,                 get_health,  "503 if something on this host is exhausted", NULL, NULL, 0},
+	{"GET",  LIVE,                   get_life,    "200 as long as the observer answers; needs no token", NULL, NULL, 0},
+	{"GET",  "/metrics",             NULL,        "for Prometheus, or OpenMetrics if asked for", read_metrics, NULL, 0},
+	{"GET",  "/v1/run",              NULL,        "run document since the observation began", read_total, NULL, 0},
+	{"GET",  "/v1/services",         NULL,        "the same without single exchanges", read_services, NULL, 0},
+	{"GET",  "/v1/past",             NULL,        "the same with each service's last minutes; ?last=SECONDS&step=SECONDS&port=PORT", read_past, parse_past, HTTP_LAST | HTTP_STEP | HTTP_PORT},
+	{"GET",  "/v1/clients",          get_clients, "who is connected to a service now; ?port=PORT", NULL, NULL, HTTP_PORT},
+	{"GET",  "/v1/findings",         NULL,        "the same with what is running out now", read_judged, NULL, 0},
+	{"POST", "/v1/phases",           begin_phase, "begin a measured phase; ?lease=SECONDS, else an hour", NULL, NULL, HTTP_LEASE},
+	{"POST", "/v1/phases/{id}/renew", renew_phase, "renew its lease; otherwise it ends with that", NULL, NULL, 0},
+	{"POST", "/v1/phases/{id}/end",  end_phase,   "end it; run document of the phase", NULL, NULL, 0},
 };
 /* clang-format on */
 
@@ -658,6 +659,21 @@ void http_routes_made(struct http_routes *routes, const struct http_wanted *awai
 		reply->awaited = *awaited;
 }
 
+/* Return whether the request has an argument that its route does not take. */
+static bool refuse_arguments(const struct route *route, const struct request *request,
+			     struct http_reply *reply)
+{
+	const char *name, *wrong = http_query_refusal(request->query, route->takes, &name);
+	char error[128];
+
+	/* Others ask the rest, with whatever arguments they have. */
+	if (!wrong || strncmp(route->path, "/v1/", 4) != 0)
+		return false;
+	snprintf(error, sizeof(error), "%s %s", name, wrong);
+	http_reply_error(reply, MHD_HTTP_BAD_REQUEST, error);
+	return true;
+}
+
 void http_routes_answer(struct http_routes *routes, const char *method, const char *path,
 			const struct http_query *query, struct http_reply *reply)
 {
@@ -675,7 +691,7 @@ void http_routes_answer(struct http_routes *routes, const char *method, const ch
 			continue;
 		if (id && parse_phase(id, &request.phase))
 			http_reply_error(reply, MHD_HTTP_BAD_REQUEST, "the phase is not a number");
-		else
+		else if (!refuse_arguments(&table[i], &request, reply))
 			handle(&table[i], &request, reply);
 		return;
 	}

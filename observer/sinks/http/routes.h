@@ -6,6 +6,7 @@
 #include "documents.h"
 #include "model/meanwhile.h"
 #include "model/snapshot.h"
+#include "query.h"
 #include "sojourn/metrics.h"
 #include "sojourn/report.h"
 
@@ -39,14 +40,6 @@ struct http_routes {
 
 /* Make @reply {"error": @error}; @error must need no escaping. */
 void http_reply_error(struct http_reply *reply, unsigned int status, const char *error);
-
-/* Further inputs of an answer besides method and path; NULL: missing. */
-struct http_query {
-	bool now;			/* also answers that need a reading: none is under way */
-	const char *accept;		/* the header */
-	const char *lease;		/* arguments */
-	const char *last, *step, *port; /* likewise */
-};
 
 /* Whether a request asks how the observer is. */
 enum http_probe {

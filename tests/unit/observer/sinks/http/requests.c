@@ -30,7 +30,43 @@ static void assert_run(struct response response, uint64_t duration_ns)
 static void test_run(void **state)
 {
 	assert_run(ask_route(*state, "GET", "/v1/run"), TOTAL_DURATION_NS);
-	assert_run(ask_route(*state, "GET", "/v1/run?pretty=1"), TOTAL_DURATION_NS);
+}
+
+/* An argument that would be ignored is named, and so is one that is given twice. Routes of others take any. */
+static void test_arguments(void **state)
+{
+	static const struct {
+		const char *method, *path, *named;
+	} wrong[] = {
+		{"GET", "/v1/run?pretty=1", "pretty is no argument"},
+		{"GET", "/api/v1/services?port=80", "port is no argument"},
+		{"GET", "/v1/past?last=60&steps=10", "steps is no argument"},
+		{"GET", "/v1/past?last=60&last=600", "last is given twice"},
+		{"GET", "/v1/past?LAST=60", "LAST is no argument"},
+		{"GET", "/v1/past?%22%5c=1", "?? is no argument"},
+		{"GET", "/v1/past?=1", "? is no argument"},
+		{"GET", "/v1/clients?port=80&last=1", "last is no argument"},
+		{"POST", "/v1/phases?port=80", "port is no argument"},
+		{"POST", "/v1/phases?leese", "leese is no argument"},
+		{"POST", "/v1/phases/1/end?lease=1", "lease is no argument"},
+		{"GET", "/v1/findings?aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=1",
+		 "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa is no argument"},
+	};
+	static const char *const any[] = {"/?a=1", "/healthz?a=1", "/livez?a", "/metrics?lease=1"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct response response = ask_route(*state, wrong[i].method, wrong[i].path);
+
+		assert_answer(&response, 400, "application/json");
+		assert_non_null(strstr(response.body, wrong[i].named));
+		response_free(&response);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(any); i++) {
+		struct response response = ask_route(*state, "GET", any[i]);
+
+		assert_int_equal(response.status, 200);
+		response_free(&response);
+	}
 }
 
 static void test_health(void **state)
@@ -516,6 +552,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_run),
+		cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_health),
 		cmocka_unit_test(test_routes),
 		cmocka_unit_test(test_head),
