@@ -16,6 +16,9 @@
 /* Of "content-type" in the static table. */
 #define HPACK_TYPE_INDEX 31
 
+/* A space in Huffman's code, of 6 bits. */
+#define HPACK_HUFFMAN_SPACE 0x14
+
 /* The meaning of a field: a status of HTTP (STATUS_UNKNOWN: any other field), or one of these. */
 enum hpack_meaning {
 	HPACK_GRPC = 600, /* "grpc-status", plus its value up to GRPC_OTHER */
@@ -31,6 +34,7 @@ enum hpack_said {
 	HPACK_SAID_OBSCURE = 1 << 1, /* a field is not known */
 	HPACK_SAID_PROMISE = 1 << 2, /* it is no part of a response */
 	HPACK_SAID_EVENTS = 1 << 3,  /* its type is that of server-sent events */
+	HPACK_SAID_OK = 1 << 4,	     /* its status is 200 */
 };
 
 /* All zeros: no block has come yet. */
@@ -83,7 +87,7 @@ static inline __attribute__((always_inline)) __u32 hpack_text(const struct hpack
 /* Return how many bytes of the string to gather: none if it cannot matter. */
 static inline __attribute__((always_inline)) __u32 hpack_wanted(const struct hpack_table *t)
 {
-	__u32 most = t->walk.huffman ? 13 : 17;
+	__u32 most = t->walk.huffman ? 13 : 18;
 
 	if (t->walk.strings == 2 && t->walk.huffman)
 		return t->walk.length == 8 || t->walk.length == 9 ? t->walk.length : 0;
@@ -144,19 +148,34 @@ static inline __attribute__((always_inline)) __u32 hpack_grpc_status(const struc
 	return number <= GRPC_LAST ? number : GRPC_OTHER;
 }
 
-/* "text/event-stream", and perhaps more after it, as parameters. No registered type begins so and goes on. */
+/* "text/event-stream", which ends there or before parameters. 6 bits of Huffman's code are its "m", and 8 each "," and ";". */
 static inline __attribute__((always_inline)) int hpack_is_events(const struct hpack_table *t)
 {
-	if (t->walk.huffman)
-		return t->high == 0x497ca5 && t->low == 0x82f72d495909b0a3 &&
-		       ((t->gathered == 12 && t->after >> 2 == 0x29) ||
-			(t->gathered == 13 && t->after >> 10 == 0x29));
-	return t->high == 0x746578742f657665 && t->low == 0x6e742d7374726561 && t->after == 'm';
+	__u32 after = t->after, next;
+
+	if (t->walk.huffman) {
+		if (t->high != 0x497ca5 || t->low != 0x82f72d495909b0a3)
+			return 0;
+		if (t->gathered == 12)
+			return after == (0x29 << 2 | 3);
+		next = after >> 2 & 0xff;
+		return t->gathered == 13 && after >> 10 == 0x29 &&
+		       (next == 0xfa || next == 0xfb || next >> 2 == HPACK_HUFFMAN_SPACE);
+	}
+	if (t->high != 0x746578742f657665 || t->low != 0x6e742d7374726561)
+		return 0;
+	if (t->gathered == 17)
+		return after == 'm';
+	next = after & 0xff;
+	return t->gathered == 18 && after >> 8 == 'm' &&
+	       (next == ',' || next == ';' || next == ' ' || next == '\t');
 }
 
 /* "application/grpc", which ends there or with "+" or ";". */
 static inline __attribute__((always_inline)) __u16 hpack_type_of(const struct hpack_table *t)
 {
+	__u32 next;
+
 	if (hpack_is_events(t))
 		return HPACK_TYPE_EVENTS;
 	if (t->walk.huffman) {
@@ -169,9 +188,8 @@ static inline __attribute__((always_inline)) __u16 hpack_type_of(const struct hp
 	}
 	if (t->high != 0x6170706c69636174 || t->low != 0x696f6e2f67727063)
 		return HPACK_TYPE;
-	if (t->gathered == 16 || t->after == '+' || t->after == ';')
-		return HPACK_TYPE_GRPC;
-	return HPACK_TYPE;
+	next = t->gathered == 17 ? t->after : t->after >> 8;
+	return t->gathered == 16 || next == '+' || next == ';' ? HPACK_TYPE_GRPC : HPACK_TYPE;
 }
 
 /* ---- fields ---- */

@@ -481,6 +481,8 @@ static inline __attribute__((always_inline)) __u32 http2_block_begins(const stru
 		status = http2_status(s, t);
 	t->status = status;
 	t->said = s->type == HTTP2_PUSH_PROMISE ? HPACK_SAID_PROMISE : 0;
+	if (status == STATUS_OK)
+		t->said |= HPACK_SAID_OK;
 	t->grpc = 0;
 	return status;
 }

@@ -16,6 +16,7 @@
 
 /* Switching Protocols: another protocol follows. */
 #define STATUS_UPGRADE 101
+#define STATUS_OK      200
 
 /* "HTTP/1.1 200 " */
 #define STATUS_LINE 13

@@ -174,7 +174,7 @@ static __noinline int block_frame_ended(struct http2_conn *h, __u32 status)
 	}
 	if (http2_is_obscure(fields))
 		st->flags |= STREAM_OBSCURE;
-	if (fields->said & HPACK_SAID_EVENTS && config.http)
+	if (fields->said & HPACK_SAID_EVENTS && fields->said & HPACK_SAID_OK && config.http)
 		block_of_events(h, st);
 	if (h->out.side.last)
 		st->grpc = fields->grpc;

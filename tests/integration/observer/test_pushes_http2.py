@@ -3,6 +3,7 @@
 Counts are those of the server.
 
 tools/mutate: "events of HTTP/2 are the rest of their response". "a tunnel in HTTP/2 is like any response".
+"any status of HTTP/2 begins events".
 """
 import json
 import re
@@ -13,6 +14,7 @@ from support.conditions import needs_program
 from support.documents import service
 from support.process import Process, run
 from support.programs import Observer
+from support.timing import MS
 
 SERVER = """
 const counted = {events: 0, tunnels: 0, other: 0};
@@ -26,7 +28,7 @@ server.on("stream", (stream, headers) => {
     } else if (headers[":path"] === "/events") {
         let left = 5;
         counted.events++;
-        stream.respond({":status": 200, "content-type": process.argv[2]});
+        stream.respond({":status": +process.argv[3], "content-type": process.argv[2]});
         const timer = setInterval(() => {
             stream.write("data: hello\\n\\n");
             if (!--left) {
@@ -69,11 +71,11 @@ client.on("remoteSettings", async () => {
 """
 
 
-def observed(start, tmp_path, events, tunnels, kind="text/event-stream"):
+def observed(start, tmp_path, events, tunnels, kind="text/event-stream", status=200):
     """Return what the observer and the server have counted, and the report."""
     (tmp_path / "server.js").write_text(SERVER)
     (tmp_path / "client.js").write_text(CLIENT)
-    node = start(Process(["node", tmp_path / "server.js", kind]))
+    node = start(Process(["node", tmp_path / "server.js", kind, status]))
     port = int(node.wait_for(r"port (\d+)", "stdout", 30)[1])
     observer = start(Observer("--route", "/events", ports=[port]))
     run(["node", tmp_path / "client.js", port, events, tunnels])
@@ -94,6 +96,17 @@ def test_a_response_of_events_ends_with_its_head(start, tmp_path, kind):
     assert route["count"] == route["respond"]["count"] == 6 and route["respond"]["sum_ns"] == 0
     assert "events not counted · 6 responses begun · given up 6" in " ".join(report.split())
     assert "tunnels" not in report
+
+
+@needs_program("node")
+@pytest.mark.parametrize("kind, status", [("text/event-streams; charset=utf-8", 200), ("text/event-stream", 404)])
+def test_a_response_that_is_none_of_events_goes_on(start, tmp_path, kind, status):
+    """As in HTTP/1: another type that begins likewise, and an error that keeps the type."""
+    entry, _ = observed(start, tmp_path, 6, 0, kind, status)
+    assert entry["exchanges"] == 12 and "events" not in entry
+    route = next(each for each in entry["routes"]["list"] if each["route"] == "/events")
+    assert route["respond"]["count"] == 6 and route["respond"]["mean_ns"] >= 60 * MS  # four pauses of 20 ms
+    assert route["status"].get("4xx", 0) == 6 * (status == 404)
 
 
 @needs_program("node")

@@ -281,6 +281,14 @@ static size_t grpc_value(struct connection *c, const char *name, char *value, si
 		"text/event-stream",
 		"text/event-stream;charset=utf-8",
 		"text/event-stream; charset=utf-8",
+		"text/event-stream ;a=b",
+		"text/event-stream,text/html",
+		"text/event-stream;",
+		"text/event-streams",
+		"text/event-streamish",
+		"text/event-stream2;a=b",
+		"text/event-stream-x",
+		"text/event-stream+json",
 		"text/event-streal",
 		"text/event-strea",
 	};
@@ -302,10 +310,16 @@ static bool is_grpc(const char *value, size_t length)
 	       (length == 16 || value[16] == '+' || value[16] == ';');
 }
 
+static bool is_events(const char *value, size_t length)
+{
+	return length >= 17 && !memcmp(value, "text/event-stream", 17) &&
+	       (length == 17 || strchr(",; ", value[17]));
+}
+
 static void note_type(struct said *said, const char *value, size_t length)
 {
 	said->of_grpc |= is_grpc(value, length);
-	said->of_events |= length >= 17 && !memcmp(value, "text/event-stream", 17);
+	said->of_events |= is_events(value, length);
 }
 
 /* Note what a field says. */
@@ -390,6 +404,7 @@ static void compare(void *context, const struct http2_side *s, uint32_t what, co
 		assert_int_equal(compared->fields.grpc, said->grpc);
 		assert_int_equal(!!(compared->fields.said & HPACK_SAID_GRPC), said->of_grpc);
 		assert_int_equal(!!(compared->fields.said & HPACK_SAID_EVENTS), said->of_events);
+		assert_int_equal(!!(compared->fields.said & HPACK_SAID_OK), said->status == 200);
 	}
 }
 
