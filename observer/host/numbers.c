@@ -42,6 +42,8 @@ static const struct row {
 		"TcpExt ListenOverflows in /proc/net/netstat"},
 	[NUMBER_LISTEN_DROPS] = {NETSTAT, COLUMN, "TcpExt:", "ListenDrops", 0,
 		"TcpExt ListenDrops in /proc/net/netstat"},
+	[NUMBER_DEFERRED] = {NETSTAT, COLUMN, "TcpExt:", "TCPDeferAcceptDrop", 0,
+		"TcpExt TCPDeferAcceptDrop in /proc/net/netstat"},
 	[NUMBER_TIME_WAIT_OVERFLOW] = {NETSTAT, COLUMN, "TcpExt:", "TCPTimeWaitOverflow", 0,
 		"TcpExt TCPTimeWaitOverflow in /proc/net/netstat"},
 	[NUMBER_SYN_COOKIES] = {NETSTAT, COLUMN, "TcpExt:", "TCPReqQFullDoCookies", 0,

@@ -34,15 +34,18 @@ static double counted(const struct resource_pair *pair, enum resource_number num
 }
 
 /*
- * A listener's own counter of drops has three causes: no room in the accept queue, a refused SYN, and a repeated SYN.
- * The last belongs to a handshake that goes on, and loses nothing. TcpExt separates them, but for the whole
- * namespace: ListenOverflows are the first, the rest of ListenDrops the second. If several listeners dropped, those
- * are blamed whose queue is or was full.
+ * A listener's own counter of drops has four causes: no room in the accept queue, a refused SYN, a repeated SYN, and with
+ * TCP_DEFER_ACCEPT the ACK of each connection that says nothing yet. The last two belong to handshakes that go on, and lose
+ * nothing. TcpExt separates them, but for the whole namespace: ListenOverflows are the first, the rest of ListenDrops the
+ * second, TCPDeferAcceptDrop the fourth. If several listeners dropped, those are blamed whose queue is or was full, and those
+ * that put off ACKs only for what the others cannot have dropped.
  */
 struct causes {
 	double overflows, syns; /* of the namespace, in the sample */
 	bool known;
 	unsigned int full, flooded; /* listeners that dropped, and whose queues say why */
+	bool *defers;  /* of each listener: its drops seem to be ACKs; NULL: nobody's are */
+	double others; /* drops of those that do not */
 };
 
 struct drops {
@@ -82,6 +85,46 @@ static bool is_flooded(const struct resource_pair *pair, size_t index)
 	       pair->after.half_open[index] * 2.0 >= half_open_limit(pair, s, &global);
 }
 
+/* Return the listener whose drops come closest to @deferred, of those that are not yet in @defers; -1: none comes closer than 0. */
+static ssize_t closest(const struct resource_pair *pair, const bool *defers, double deferred)
+{
+	const struct socket_list *now = &pair->after.listeners;
+	double best = deferred;
+	ssize_t found = -1;
+
+	for (size_t i = 0; i < now->count; i++) {
+		double away =
+			fabs(deferred - new_drops(pair, &pair->before.listeners, &now->sockets[i]));
+
+		if (defers[i] || away >= best)
+			continue;
+		best = away;
+		found = (ssize_t)i;
+	}
+	return found;
+}
+
+/*
+ * Nothing says which listeners put off ACKs: find some whose drops add up to them. Both counts are read a moment apart, so
+ * the sum may differ a little.
+ */
+static bool *find_deferring(const struct resource_pair *pair)
+{
+	const struct socket_list *now = &pair->after.listeners;
+	double deferred = counted(pair, NUMBER_DEFERRED);
+	bool *defers = deferred > 0 ? calloc(now->count + 1, sizeof(*defers)) : NULL;
+
+	while (defers) {
+		ssize_t i = closest(pair, defers, deferred);
+
+		if (i < 0)
+			break;
+		defers[i] = true;
+		deferred -= new_drops(pair, &pair->before.listeners, &now->sockets[i]);
+	}
+	return defers;
+}
+
 static struct causes find_causes(const struct resource_pair *pair)
 {
 	const struct socket_list *now = &pair->after.listeners;
@@ -89,14 +132,19 @@ static struct causes find_causes(const struct resource_pair *pair)
 		.overflows = counted(pair, NUMBER_LISTEN_OVERFLOWS),
 		.known = pair->before.numbers.of[NUMBER_LISTEN_DROPS].known &&
 			 pair->after.numbers.of[NUMBER_LISTEN_DROPS].known,
+		.defers = find_deferring(pair),
 	};
 
 	causes.syns = fmax(0, counted(pair, NUMBER_LISTEN_DROPS) - causes.overflows);
 	for (size_t i = 0; i < now->count; i++) {
-		if (new_drops(pair, &pair->before.listeners, &now->sockets[i]) <= 0)
+		double dropped = new_drops(pair, &pair->before.listeners, &now->sockets[i]);
+
+		if (dropped <= 0)
 			continue;
 		causes.full += was_full(pair, &now->sockets[i]);
 		causes.flooded += is_flooded(pair, i);
+		if (!causes.defers || !causes.defers[i])
+			causes.others += dropped;
 	}
 	return causes;
 }
@@ -106,13 +154,19 @@ static struct drops drops_of(const struct resource_pair *pair, const struct caus
 {
 	const struct resource_socket *s = &pair->after.listeners.sockets[index];
 	struct drops drops = {.all = new_drops(pair, &pair->before.listeners, s)};
+	double explained = causes->defers && causes->defers[index] ? causes->others : 0;
 
 	if (!causes->known)
 		drops.overflows = drops.all;
-	else if (was_full(pair, s) || !causes->full)
+	else if (was_full(pair, s))
 		drops.overflows = fmin(drops.all, causes->overflows);
-	if (causes->known && (is_flooded(pair, index) || !causes->flooded))
+	else if (!causes->full)
+		drops.overflows = fmin(drops.all, fmax(0, causes->overflows - explained));
+	explained = fmax(0, explained - causes->overflows);
+	if (causes->known && is_flooded(pair, index))
 		drops.syns = fmin(drops.all - drops.overflows, causes->syns);
+	else if (causes->known && !causes->flooded)
+		drops.syns = fmin(drops.all - drops.overflows, fmax(0, causes->syns - explained));
 	return drops;
 }
 
@@ -157,7 +211,7 @@ static void add_listener(const struct resource_pair *pair, const struct causes *
 		      netlink ? LISTENER : WITHOUT);
 	if (netlink) {
 		say_limit(pair, s, resource);
-		resource_fact(resource, "dropped so far, SYNs too", s->drops, "connections",
+		resource_fact(resource, "dropped so far, for any reason", s->drops, "segments",
 			      LISTENER);
 		resource_fact(resource, "dropped in the sample", resource->events, "connections",
 			      LISTENER);
@@ -242,6 +296,7 @@ void resource_measure_sockets(const struct resource_pair *pair, struct resource_
 		add_listener(pair, &causes, i, list);
 		add_half_open(pair, &causes, i, list);
 	}
+	free(causes.defers);
 	for (size_t i = 0; i < netns->udp.count; i++)
 		add_udp(pair, &netns->udp.sockets[i], list);
 }
