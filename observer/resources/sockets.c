@@ -34,17 +34,17 @@ static double counted(const struct resource_pair *pair, enum resource_number num
 }
 
 /*
- * A listener's own counter of drops has four causes: no room in the accept queue, a refused SYN, a repeated SYN, and with
- * TCP_DEFER_ACCEPT the ACK of each connection that says nothing yet. The last two belong to handshakes that go on, and lose
- * nothing. TcpExt separates them, but for the whole namespace: ListenOverflows are the first, the rest of ListenDrops the
- * second, TCPDeferAcceptDrop the fourth. If several listeners dropped, those are blamed whose queue is or was full, and those
- * that put off ACKs only for what the others cannot have dropped.
+ * A listener's own counter of drops has four causes: no room in the accept queue, a refused SYN, a repeated SYN, and a
+ * put-off ACK. With TCP_DEFER_ACCEPT there is one for each connection that says nothing yet. The last two causes belong
+ * to handshakes that go on, and lose nothing. TcpExt separates all but the third, for the whole namespace: ListenOverflows are
+ * the first, the rest of ListenDrops the second, TCPDeferAcceptDrop the fourth. If several listeners dropped, those are blamed
+ * whose queue is or was full. Those that put off ACKs are blamed only for what the others cannot have dropped.
  */
 struct causes {
 	double overflows, syns; /* of the namespace, in the sample */
 	bool known;
 	unsigned int full, flooded; /* listeners that dropped, and whose queues say why */
-	bool *defers;  /* of each listener: its drops seem to be ACKs; NULL: nobody's are */
+	bool *defers;  /* of each listener: its drops seem to be ACKs; NULL: there are no such */
 	double others; /* drops of those that do not */
 };
 

@@ -137,3 +137,25 @@ def test_peeking_at_the_error_queue_is_no_read(start):
     assert not any(entry["losses"][name] for name in ("untimed", "unanswered", "unsolicited"))
     with timing():
         assert stage(entry, "receive")["max_ns"] < 20 * MS
+
+
+@in_quiet
+def test_the_wait_for_the_end_of_a_clients_side_is_service(start):
+    """A half-close has no bytes. The exchange goes on, and an answer that follows is its response."""
+    with connected(start) as (client, server, end):
+        client.sendall(b"request")
+        assert server.recv(100) == b"request"
+        read = time.monotonic_ns()
+        time.sleep(0.2)
+        client.shutdown(socket.SHUT_WR)
+        assert server.recv(100) == b""
+        server.sendall(b"answer")
+        took = time.monotonic_ns() - read
+        assert client.recv(100) == b"answer"
+        entry = end()
+    samples_add_up(entry)
+    assert entry["exchanges"] == 1
+    assert not any(entry["losses"][name] for name in ("unanswered", "unsolicited", "trailing", "oneway", "goodbyes"))
+    assert stage(entry, "receive")["sum_ns"] == stage(entry, "respond")["sum_ns"] == 0
+    with timing():
+        assert 200 * MS <= stage(entry, "service")["sum_ns"] <= took + MS
