@@ -52,15 +52,28 @@ static void waits_in(uint32_t pid, char *ret_name, size_t size)
 		*ret_name = 0;
 }
 
-static void describe(uint32_t pid, struct resource_owner *owner)
+/* Name the process, and what it does now, unless as many are named as there is room for. */
+static void own(struct resource *resource, uint32_t pid)
 {
+	struct resource_owner *owner = resource_owner(resource, pid);
 	const char *state = state_word(state_of(pid));
 	char wchan[48];
 
 	waits_in(pid, wchan, sizeof(wchan));
-	if (state)
+	if (owner && state)
 		snprintf(owner->did, sizeof(owner->did), "%s%s%s", state, *wchan ? " in " : "",
 			 wchan);
+}
+
+/* Name the processes of the service: first those that leave connections waiting on a listener of their own. */
+static void own_all(const struct run_service *service, struct resource *resource)
+{
+	for (size_t i = 0; i < service->listener_count; i++)
+		if (service->listeners[i].depth.value && service->listeners[i].pid.known)
+			own(resource, (uint32_t)service->listeners[i].pid.value);
+	for (size_t i = 0; i < service->process_count; i++)
+		own(resource, service->processes[i].pid);
+	resource_name_owners(resource);
 }
 
 /*
@@ -110,12 +123,7 @@ static void add_service(const struct run_service *service, struct resource_list 
 		 service->port);
 	add_facts(&service->open, resource);
 	resource_fact(resource, "nothing answered for", silent, "s", "writes of the service");
-	for (size_t i = 0; i < service->process_count && i < RESOURCE_OWNERS; i++) {
-		resource_own(resource, service->processes[i].pid);
-		describe(service->processes[i].pid, &resource->owners[i]);
-		resource->owners[i].sockets = 0; /* not counted */
-	}
-	resource_name_owners(resource);
+	own_all(service, resource);
 	resource->seconds_left = INFINITY;
 	if (service->process_count == 1)
 		snprintf(resource->object, sizeof(resource->object), "%.*s (pid %u), port %u",

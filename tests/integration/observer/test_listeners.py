@@ -2,6 +2,7 @@
 """Several processes listen on one port (SO_REUSEPORT), and one is stopped. Each listener's queue is reported
 alone, as `ss` shows it. The others' room does not hide the stopped one's overflows.
 """
+import contextlib
 import os
 import re
 import shutil
@@ -126,6 +127,33 @@ def test_each_of_several_listeners(start, members, before, tmp_path):
              if finding["id"].startswith("accept-queue") and f":{port}" in finding["object"]]
     assert len(found) == 1
     assert [owner["pid"] for owner in found[0]["owners"]] == [first.pid]
+
+
+def waits_in(pid):
+    with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
+        return file.read()
+
+
+def test_who_hangs_comes_first(start, members):
+    """Each process has its own state beside it, whichever of them hangs."""
+    port, *both = members
+    hung, other = both[1], both[0]
+    os.kill(hung.pid, signal.SIGSTOP)
+    observer = start(Observer(ports=[port]))
+    clients = [connect(port) for _ in range(CONNECTIONS)]
+    time.sleep(0.2)
+    for client in clients:
+        with contextlib.suppress(OSError):
+            client.send(b"request")
+    time.sleep(4)
+    waiting = queues(port)
+    wanted = [(hung.pid, "stopped"), (other.pid, f"sleeping in {waits_in(other.pid)}")]
+    observer.stop()
+    for client in clients:
+        client.close()
+    assert waiting[hung.pid][0] > 0 == waiting[other.pid][0]
+    finding = next(each for each in observer.summary()["findings"] if each["id"] == "requests-hang")
+    assert [(owner["pid"], owner["did"].replace("stopped in do_signal_stop", "stopped")) for owner in finding["owners"]] == wanted
 
 
 def test_one_listener_is_no_list(start):
