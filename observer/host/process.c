@@ -422,8 +422,7 @@ int process_listeners(uint32_t pid, struct process_listener **ret_listeners, siz
 
 	/* Of our own namespace the kernel lists listeners alone, without a walk over all connections. */
 	if (!pid)
-		r = sockets_tcp(SOCKETS_NETLINK, SOCKET_BIT(SOCKET_LISTEN), SOCKET_PLAIN,
-				add_listener, &list);
+		r = sockets_tcp(SOCKET_BIT(SOCKET_LISTEN), SOCKET_PLAIN, add_listener, &list);
 	if (r < 0) {
 		list.count = 0;
 		r = read_listeners(pid, &list);
