@@ -62,6 +62,7 @@ struct loader {
 	bool probing_ended;
 	void (*streams)(int error); /* the caller's; NULL: there is nothing more to say */
 	struct service_key *keys;   /* room for those of all services */
+	size_t key_count;	    /* of these, at the last visit */
 };
 
 /* ---- opening ---- */
@@ -312,31 +313,6 @@ int loader_resume(struct loader *loader)
 
 /* ---- visiting the sockets ---- */
 
-/*
- * Create an iterator, which walks the network namespace that we are in now. *ret_fd is -1 if its program was not
- * loaded.
- */
-static int create_iterator(const struct bpf_link *link, int *ret_fd)
-{
-	*ret_fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
-	return link && *ret_fd < 0 ? -errno : 0;
-}
-
-/* Run one pass of the iterator's program over the sockets. */
-static int run_pass(int fd)
-{
-	char nothing[64];
-	ssize_t n;
-
-	if (fd < 0)
-		return 0;
-	/* The program prints nothing: reading only drives it, and ends when the sockets do. */
-	do {
-		n = read(fd, nothing, sizeof(nothing));
-	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
-	return n < 0 ? -errno : 0;
-}
-
 /* Retire the services of a namespace that is gone: another namespace may get its number. */
 static void retire(void *context, uint32_t netns)
 {
@@ -348,94 +324,38 @@ static void retire(void *context, uint32_t netns)
 			services_retire(&loader->services, &loader->keys[i], i);
 }
 
-/* Enter the namespace to read its port rules and to create the iterators over its sockets. Leave it. */
-static int open_passes(struct loader *loader, struct visit *visit, struct port_rules *ret_rules,
-		       int ret_fds[2])
-{
-	bool another;
-	int r = visits_enter(&loader->visits, visit, &another);
-
-	if (r < 0)
-		return r;
-	if (another)
-		retire(loader, visit->netns.inode);
-	memset(loader->places, 0, loader->memories[PLACES].bytes);
-	visits_begin_ports(visit, loader->skel->bss, ret_rules);
-	r = create_iterator(loader->skel->links.sockets_visit, &ret_fds[0]);
-	if (!r)
-		r = create_iterator(loader->skel->links.udp_visit, &ret_fds[1]);
-	if (visits_leave(&loader->visits) < 0)
-		return -ENOTRECOVERABLE;
-	return r;
-}
-
-static int visit_namespace(struct loader *loader, struct visit *visit)
-{
-	uint32_t idle = loader->skel->bss->listeners_idle;
-	autoclose int tcp_fd = -1, udp_fd = -1;
-	int fds[2] = {-1, -1};
-	struct port_rules rules;
-	int r = open_passes(loader, visit, &rules, fds);
-
-	tcp_fd = fds[0];
-	udp_fd = fds[1];
-	if (!r)
-		r = run_pass(tcp_fd);
-	if (!r && loader->skel->links.sockets_visit)
-		visits_end_ports(visit, loader->skel->bss, loader->places, &rules);
-	if (!r)
-		r = run_pass(udp_fd);
-	visit->met = !r;
-	visit->idle = loader->skel->bss->listeners_idle - idle;
-	return r;
-}
-
 /*
  * Return whether to visit the namespace. One that was visited and has no service needs no further visit: the programs
  * see its later listeners. If unused listeners get no slots, visit all: only a visit counts these listeners.
  */
-static bool is_due(const struct loader *loader, const struct visit *visit, size_t key_count)
+static bool is_due(void *context, const struct visit *visit)
 {
+	const struct loader *loader = context;
 	bool due = !loader->visits.all || !visit->met ||
 		   loader_services_left(loader) <= loader_config(loader)->slots_kept;
 
-	for (size_t i = 0; i < key_count && !due; i++)
+	for (size_t i = 0; i < loader->key_count && !due; i++)
 		due = loader->keys[i].port && loader->keys[i].netns == visit->netns.inode;
 	return due;
 }
 
-static int visit_all(struct loader *loader, size_t key_count)
-{
-	struct run_namespaces *told = &loader->visits.told;
-	uint64_t begin_ns = clock_now_ns();
-	int r = 0;
-
-	told->observed = told->not_entered = told->visited = 0;
-	told->reason[0] = 0;
-	for (size_t i = 0; !r && i < loader->visits.count; i++) {
-		struct visit *visit = &loader->visits.list[i];
-
-		if (is_due(loader, visit, key_count)) {
-			r = visit_namespace(loader, visit);
-			told->visited += !r;
-			if (loader->visits.all && r != -ENOTRECOVERABLE)
-				r = 0;
-		}
-		visits_count(&loader->visits, visit);
-	}
-	told->visit_ns = clock_now_ns() - begin_ns;
-	return r;
-}
-
 int loader_visit_sockets(struct loader *loader, bool flush)
 {
-	size_t key_count = 0;
+	const struct visits_pass pass = {
+		.skel = loader->skel,
+		.places = loader->places,
+		.places_bytes = loader->memories[PLACES].bytes,
+		.is_due = is_due,
+		.ended = retire,
+		.context = loader,
+	};
 	int r = visits_find(&loader->visits, retire, loader);
 
 	if (r < 0)
 		return r;
+	loader->key_count = 0;
 	if (loader->visits.all)
-		key_count =
+		loader->key_count =
 			loader_services(loader, loader->keys, loader_config(loader)->max_services);
 	loader_follow_streams(loader);
 	memset(loader->gauges, 0, loader->memories[GAUGES].bytes);
@@ -443,7 +363,7 @@ int loader_visit_sockets(struct loader *loader, bool flush)
 	loader->skel->bss->sample_flushing = flush;
 	loader->skel->bss->udp_pass++;
 	loader->skel->bss->listeners_next = loader->skel->bss->listeners_idle = 0;
-	r = visit_all(loader, key_count);
+	r = visits_run(&loader->visits, &pass);
 	if (!r && beside_follows(loader->skel))
 		r = streams_add(&loader->services, loader->opens);
 	return r;

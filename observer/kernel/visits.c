@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finding, entering and leaving network namespaces; see visits.h. */
+/* Finding and entering network namespaces, and passing over their sockets; see visits.h. */
 #include "visits.h"
 
 #include <errno.h>
@@ -11,6 +11,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 
 #include "host/netns.h"
 #include "host/numbers.h"
@@ -154,7 +157,11 @@ static bool is_another(struct visit *visit)
 	return before && before != cookie;
 }
 
-int visits_enter(struct visits *visits, struct visit *visit, bool *ret_another)
+/*
+ * Enter the namespace. *ret_another: since the last time, its number has passed to another namespace; @visit is then
+ * reset. Return 0, which takes a leave(), or -errno.
+ */
+static int enter_visited(struct visits *visits, struct visit *visit, bool *ret_another)
 {
 	int r = 0;
 
@@ -173,7 +180,7 @@ int visits_enter(struct visits *visits, struct visit *visit, bool *ret_another)
 	return r;
 }
 
-int visits_leave(struct visits *visits)
+static int leave(struct visits *visits)
 {
 	int r = visits->away ? netns_enter(visits->own_fd) : 0;
 
@@ -182,7 +189,8 @@ int visits_leave(struct visits *visits)
 	return r;
 }
 
-void visits_count(struct visits *visits, const struct visit *visit)
+/* Count the namespace in the reading, as observed or as not entered, with the reason. */
+static void count(struct visits *visits, const struct visit *visit)
 {
 	struct run_namespaces *told = &visits->told;
 
@@ -202,7 +210,8 @@ static void read_overflows(struct visit *visit)
 		visit->overflows_before = visit->overflows;
 }
 
-void visits_begin_ports(struct visit *visit, struct sojourn_bpf__bss *bss,
+/* Set which ports the pass counts. */
+static void begin_ports(struct visit *visit, struct sojourn_bpf__bss *bss,
 			struct port_rules *ret_rules)
 {
 	/* The range may change at any time. If it cannot be read no port counts. */
@@ -215,7 +224,8 @@ void visits_begin_ports(struct visit *visit, struct sojourn_bpf__bss *bss,
 	read_overflows(visit);
 }
 
-void visits_end_ports(struct visit *visit, const struct sojourn_bpf__bss *bss,
+/* Take over which ports are held, and the destination that uses the most others. */
+static void end_ports(struct visit *visit, const struct sojourn_bpf__bss *bss,
 		      const struct port_place *places, struct port_rules *rules)
 {
 	visit->fullest = (struct port_place){};
@@ -229,4 +239,97 @@ void visits_end_ports(struct visit *visit, const struct sojourn_bpf__bss *bss,
 	 * If more connections found no place than the fullest destination has, that destination may be the wrong one.
 	 */
 	visit->ports_known = rules->high && bss->ports_unplaced <= visit->fullest.used;
+}
+
+/* ---- passing over the sockets ---- */
+
+/*
+ * Create an iterator, which walks the network namespace that we are in now. *ret_fd is -1 if its program was not
+ * loaded.
+ */
+static int create_iterator(const struct bpf_link *link, int *ret_fd)
+{
+	*ret_fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+	return link && *ret_fd < 0 ? -errno : 0;
+}
+
+/* Run one pass of the iterator's program over the sockets. */
+static int run_pass(int fd)
+{
+	char nothing[64];
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	/* The program prints nothing: reading only drives it, and ends when the sockets do. */
+	do {
+		n = read(fd, nothing, sizeof(nothing));
+	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	return n < 0 ? -errno : 0;
+}
+
+/* Enter the namespace to read its port rules and to create the iterators over its sockets. Leave it. */
+static int open_passes(struct visits *visits, struct visit *visit, const struct visits_pass *pass,
+		       struct port_rules *ret_rules, int ret_fds[2])
+{
+	bool another;
+	int r = enter_visited(visits, visit, &another);
+
+	if (r < 0)
+		return r;
+	if (another)
+		pass->ended(pass->context, visit->netns.inode);
+	memset(pass->places, 0, pass->places_bytes);
+	begin_ports(visit, pass->skel->bss, ret_rules);
+	r = create_iterator(pass->skel->links.sockets_visit, &ret_fds[0]);
+	if (!r)
+		r = create_iterator(pass->skel->links.udp_visit, &ret_fds[1]);
+	if (leave(visits) < 0)
+		return -ENOTRECOVERABLE;
+	return r;
+}
+
+static int visit_namespace(struct visits *visits, struct visit *visit,
+			   const struct visits_pass *pass)
+{
+	uint32_t idle = pass->skel->bss->listeners_idle;
+	autoclose int tcp_fd = -1, udp_fd = -1;
+	int fds[2] = {-1, -1};
+	struct port_rules rules;
+	int r = open_passes(visits, visit, pass, &rules, fds);
+
+	tcp_fd = fds[0];
+	udp_fd = fds[1];
+	if (!r)
+		r = run_pass(tcp_fd);
+	if (!r && pass->skel->links.sockets_visit)
+		end_ports(visit, pass->skel->bss, pass->places, &rules);
+	if (!r)
+		r = run_pass(udp_fd);
+	visit->met = !r;
+	visit->idle = pass->skel->bss->listeners_idle - idle;
+	return r;
+}
+
+int visits_run(struct visits *visits, const struct visits_pass *pass)
+{
+	struct run_namespaces *told = &visits->told;
+	uint64_t begin_ns = clock_now_ns();
+	int r = 0;
+
+	told->observed = told->not_entered = told->visited = 0;
+	told->reason[0] = 0;
+	for (size_t i = 0; !r && i < visits->count; i++) {
+		struct visit *visit = &visits->list[i];
+
+		if (pass->is_due(pass->context, visit)) {
+			r = visit_namespace(visits, visit, pass);
+			told->visited += !r;
+			if (visits->all && r != -ENOTRECOVERABLE)
+				r = 0;
+		}
+		count(visits, visit);
+	}
+	told->visit_ns = clock_now_ns() - begin_ns;
+	return r;
 }

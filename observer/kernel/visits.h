@@ -52,22 +52,23 @@ void visits_close(struct visits *visits);
  */
 int visits_find(struct visits *visits, void (*ended)(void *context, uint32_t inode), void *context);
 
+/* The programs that pass over the sockets of a namespace, and what the loader says of it. */
+struct visits_pass {
+	struct sojourn_bpf *skel;
+	struct port_place *places; /* where the programs count the ports */
+	size_t places_bytes;
+	/* Return whether to visit the namespace. */
+	bool (*is_due)(void *context, const struct visit *visit);
+	/* Another namespace has the number. */
+	void (*ended)(void *context, uint32_t inode);
+	void *context;
+};
+
 /*
- * Enter the namespace. *ret_another: since the last time, its number has passed to another namespace; @visit is then
- * reset. Return 0, which takes a visits_leave(), or -errno.
+ * Pass over the sockets of each namespace that is due. Return 0 or -errno; where all are visited, only -ENOTRECOVERABLE:
+ * the way back into our own is lost.
  */
-int visits_enter(struct visits *visits, struct visit *visit, bool *ret_another);
-int visits_leave(struct visits *visits);
-
-/* Count the namespace in the reading, as observed or as not entered, with the reason. */
-void visits_count(struct visits *visits, const struct visit *visit);
-
-/* Call in the namespace, before the pass: set which ports the pass counts. */
-void visits_begin_ports(struct visit *visit, struct sojourn_bpf__bss *bss,
-			struct port_rules *ret_rules);
-/* Call after the pass: take over which ports are held, and the destination that uses the most others. */
-void visits_end_ports(struct visit *visit, const struct sojourn_bpf__bss *bss,
-		      const struct port_place *places, struct port_rules *rules);
+int visits_run(struct visits *visits, const struct visits_pass *pass);
 
 /* Return the visit of namespace @inode; NULL: it is not visited. */
 struct visit *visits_of(const struct visits *visits, uint32_t inode);
