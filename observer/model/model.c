@@ -94,7 +94,7 @@ static int read_service(struct model *model, uint32_t index, struct run_service 
 	service->netns = key->netns;
 	service->turn = reclaim_turn(model->reclaim, index);
 	r = source_slots_read(model->loader, index, key, service);
-	source_slots_mark(model->loader, model->plan, key, service);
+	source_stages_mark(model->loader, model->plan, key, service);
 	if (r || key->protocol != IPPROTO_TCP)
 		return r;
 	source_ring_read_newest(model->ring, index, service);

@@ -34,9 +34,6 @@ uint64_t source_slots_lost(const struct loader *loader, uint32_t index);
 /* Return how many requests of all TCP services among @keys ever lost their connections without an answer. */
 uint64_t source_slots_unanswered(const struct loader *loader, const struct service_key *keys,
 				 size_t count);
-/* Mark the stages that @plan cannot measure, with the reason. Name the hooks that measure the others. */
-void source_slots_mark(const struct loader *loader, const struct plan *plan,
-		       const struct service_key *key, struct run_service *service);
 /* Get the counts that go into the sum when another service gets the slots. False: all are zero. */
 bool source_slots_remains(const struct loader *loader, uint32_t index,
 			  struct run_reclaimed *ret_remains);
@@ -47,6 +44,10 @@ uint64_t source_slots_first_message(const struct loader *loader, uint32_t index)
 
 /* Make @ret_histogram, a zeroed one or an earlier reading, from one that all CPUs share. */
 void source_histogram_read(const struct stage_histogram *all, struct histogram *ret_histogram);
+
+/* stages.c: mark the stages that @plan cannot measure, with the reason. Name the hooks that measure the others. */
+void source_stages_mark(const struct loader *loader, const struct plan *plan,
+			const struct service_key *key, struct run_service *service);
 
 /* sockets.c: read gauges of the last visit to the sockets of its namespace. 0 or -ENOMEM. */
 int source_sockets_read(const struct loader *loader, uint32_t index, struct run_service *service);
