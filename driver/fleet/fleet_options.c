@@ -11,7 +11,6 @@
 
 #include "options/rows.h"
 #include "relay.h"
-#include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/cli.h"
 #include "sojourn/clock.h"

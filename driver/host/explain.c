@@ -4,7 +4,6 @@
  */
 #include "explain.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>

@@ -5,7 +5,6 @@
  */
 #include "source.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Events of a sample: failures as resources of their own, actions as evidence of others. */
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 
 #define WANTED	 (OWNED_SOCKETS + NETNS_LISTENERS + NETNS_CLOSE_WAIT + NETNS_UDP + NETNS_HELD)

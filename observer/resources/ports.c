@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Ephemeral ports as resources: one per (namespace, source, destination, destination port). */
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 

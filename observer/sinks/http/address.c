@@ -5,7 +5,6 @@
  */
 #include "address.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdint.h>
