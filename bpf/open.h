@@ -7,15 +7,15 @@
 
 /*
  * Count a request that has been under way since @since_ns (0: not known), and has waited since
- * @waits_ns. Return its age, or 0.
+ * @waits_ns.
  */
-static __always_inline __u64 open_age(struct service_open *o, __u64 since_ns, __u64 waits_ns)
+static __always_inline void open_age(struct service_open *o, __u64 since_ns, __u64 waits_ns)
 {
 	__u64 now = bpf_ktime_get_ns(), limit = 1000000, age_ns;
 	__u32 i;
 
 	if (!since_ns || since_ns > now)
-		return 0;
+		return;
 	age_ns = now - since_ns;
 	if (age_ns > o->oldest_ns)
 		o->oldest_ns = age_ns;
@@ -27,7 +27,6 @@ static __always_inline __u64 open_age(struct service_open *o, __u64 since_ns, __
 		limit *= 10;
 	}
 	o->ages[i]++;
-	return age_ns;
 }
 
 #endif

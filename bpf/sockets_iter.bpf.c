@@ -272,7 +272,6 @@ static __always_inline void open_unread(struct service_open *o, struct conn *c,
 					const struct tcp_sock *tp)
 {
 	struct arrival arrival;
-	__u64 age_ns;
 
 	o->unread++;
 	if (!((const struct sock *)tp)->sk_socket)
@@ -280,9 +279,7 @@ static __always_inline void open_unread(struct service_open *o, struct conn *c,
 	arrival_of(c, tp->copied_seq, &arrival);
 	if (!arrival.ns && c->flags & CONN_PREEXISTING)
 		arrival.ns = since_last_data(tp);
-	age_ns = open_age(o, arrival.ns, arrival.ns);
-	if (age_ns > o->oldest_unread_ns)
-		o->oldest_unread_ns = age_ns;
+	open_age(o, arrival.ns, arrival.ns);
 }
 
 /* Of requests that wait for their replies, the age of the oldest one is known. */

@@ -210,11 +210,10 @@ struct run_upstream {
 
 /* Requests in flight at the period's end, and closing connections. */
 struct run_open {
-	struct run_number read;	      /* read by the server, not answered */
-	struct run_number unread;     /* still in the socket */
-	struct run_number unaccepted; /* of these: in the accept queue */
-	struct run_number oldest_ns;  /* 0: none, or none of known age */
-	struct run_number oldest_unread_ns;
+	struct run_number read;		 /* read by the server, not answered */
+	struct run_number unread;	 /* still in the socket */
+	struct run_number unaccepted;	 /* of these: in the accept queue */
+	struct run_number oldest_ns;	 /* 0: none, or none of known age */
 	struct run_number waiting_ns;	 /* 0: none, or none of known age */
 	uint64_t ages[RUN_AGE_COUNT];	 /* of requests of known age */
 	struct run_number unread_bytes;	 /* of all connections */

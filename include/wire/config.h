@@ -165,7 +165,6 @@ struct service_open {
 	__u64 unread;	  /* still in the socket */
 	__u64 unaccepted; /* of these: in the accept queue */
 	__u64 oldest_ns;
-	__u64 oldest_unread_ns;
 	__u64 waiting_ns; /* the longest since a request's last read, or its arrival if it is unread */
 	__u64 ages[OPEN_AGES];
 	__u64 closing;	     /* connections that the server has closed and TCP has not */
@@ -173,7 +172,7 @@ struct service_open {
 	__u64 unread_bytes;  /* of all connections */
 };
 
-_Static_assert(sizeof(struct service_open) == 8 * (9 + OPEN_AGES), "no hidden padding");
+_Static_assert(sizeof(struct service_open) == 8 * (8 + OPEN_AGES), "no hidden padding");
 
 /*
  * One destination, counted again by every pass over the sockets. Sockets from one address to one

@@ -349,8 +349,6 @@ void check_open(struct checking *checking, const struct run_service *service, co
 		      open->read.value + open->unread.value);
 	check_at_most(checking, place, "open.unaccepted", open->unaccepted.value, "open.unread",
 		      open->unread.value);
-	check_at_most(checking, place, "open.oldest_unread_ns", open->oldest_unread_ns.value,
-		      "open.oldest_ns", open->oldest_ns.value);
 	check_at_most(checking, place, "open.waiting_ns", open->waiting_ns.value, "open.oldest_ns",
 		      open->oldest_ns.value);
 }

@@ -211,7 +211,6 @@ static const struct run_member open_table[] = {
 	NUMBER(struct run_open, unread),
 	NUMBER(struct run_open, unaccepted),
 	NUMBER(struct run_open, oldest_ns),
-	NUMBER(struct run_open, oldest_unread_ns),
 	NUMBER(struct run_open, waiting_ns),
 	{MEMBER(struct run_open, COUNTERS, ages), .set = "ages", .names = run_age_names, .size = RUN_AGE_COUNT},
 	NUMBER(struct run_open, unread_bytes),

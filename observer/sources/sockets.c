@@ -40,7 +40,6 @@ static void read_open(const struct service_open *open, struct run_open *ret_open
 		.unread = number(open->unread),
 		.unaccepted = number(open->unaccepted),
 		.oldest_ns = number(open->oldest_ns),
-		.oldest_unread_ns = number(open->oldest_unread_ns),
 		.waiting_ns = number(open->waiting_ns),
 		.unread_bytes = number(open->unread_bytes),
 		.closing = number(open->closing),

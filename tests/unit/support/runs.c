@@ -54,7 +54,6 @@ static void fill_open(struct run_open *open, struct sequence *sequence)
 	set_number(&open->unread, sequence);
 	set_number(&open->unaccepted, sequence);
 	set_number(&open->oldest_ns, sequence);
-	set_number(&open->oldest_unread_ns, sequence);
 	set_number(&open->waiting_ns, sequence);
 	set_counters(open->ages, RUN_AGE_COUNT, sequence);
 	set_number(&open->unread_bytes, sequence);
