@@ -11,13 +11,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <microhttpd.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 
 #include "address.h"
 #include "guard.h"
+#include "room.h"
 #include "routes.h"
 #include "secrets.h"
 #include "process/reserve.h"
@@ -41,33 +41,6 @@ const struct sink_http_limits sink_http_default_limits = {
 	.per_second = 1000,
 };
 
-/* Extra slots: a new connection is accepted while the one that makes room for it still closes. */
-#define SPARE 16U
-
-struct client {
-	int fd;		      /* -1: the slot is free */
-	struct in6_addr peer; /* as IPv6; of IPv6 the network alone */
-	uint64_t number;      /* of connections, from 1 on */
-	uint64_t round;	      /* the run() in which it came, or last had unread bytes */
-	uint64_t
-		deadline_ns; /* when its head must be complete, or when it must have got its answer */
-	uint64_t body;	     /* bytes of the current request's body so far */
-	/* The request waits for this document (http_reply.awaited), and the connection is suspended. */
-	struct http_wanted awaited;
-	struct MHD_Connection *waiting;
-	/* The request waits for this reply, which needs a reading (http_reply.later). */
-	bool later;
-	const char *method, *path; /* libmicrohttpd's, until the reply is sent */
-	struct http_reply reply;
-	bool included; /* the document that is being made was begun after the request */
-	bool made;     /* the wait is over */
-	int error;     /* -errno: without a document */
-	bool admitted; /* the guard has admitted one of its requests */
-	bool asking;   /* a head is complete, and the answer is not */
-	bool leaving;  /* it was shut down */
-	bool ended;    /* wake_ended() is done with it */
-};
-
 struct sink_http {
 	struct sink sink;
 	struct MHD_Daemon *daemon;
@@ -80,12 +53,8 @@ struct sink_http {
 	struct own_token own_token;
 	struct sockaddr_storage address;
 	char url[HTTP_ADDRESS_URL_MAX];
-	bool again;	      /* libmicrohttpd must run again, whatever it says */
-	struct pollfd *polls; /* wake_ended()'s, one per slot */
-	unsigned int slots;
-	uint64_t connections; /* so far */
-	uint64_t round;	      /* of run() */
-	struct client clients[];
+	bool again; /* libmicrohttpd must run again, whatever it says */
+	struct http_room room;
 };
 
 /* Make a response, which takes over the reply's body; without memory the body is freed. */
@@ -192,7 +161,8 @@ static void ask_routes(struct sink_http *sink, struct MHD_Connection *connection
 }
 
 /* Fill @reply, a zeroed one, with what the client has waited for. */
-static void take_awaited(struct sink_http *sink, struct client *client, struct http_reply *reply)
+static void take_awaited(struct sink_http *sink, struct http_client *client,
+			 struct http_reply *reply)
 {
 	client->made = false;
 	if (!client->later) {
@@ -206,7 +176,7 @@ static void take_awaited(struct sink_http *sink, struct client *client, struct h
 		http_reply_error(reply, MHD_HTTP_INTERNAL_SERVER_ERROR, strerror(-client->error));
 }
 
-static enum MHD_Result answer(struct sink_http *sink, struct client *client,
+static enum MHD_Result answer(struct sink_http *sink, struct http_client *client,
 			      struct MHD_Connection *connection, const char *method,
 			      const char *path)
 {
@@ -233,7 +203,7 @@ static enum MHD_Result answer(struct sink_http *sink, struct client *client,
 	return MHD_YES;
 }
 
-static struct client *client_of(struct MHD_Connection *connection)
+static struct http_client *client_of(struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -241,18 +211,12 @@ static struct client *client_of(struct MHD_Connection *connection)
 	return info ? info->socket_context : NULL;
 }
 
-static void set_deadline(struct client *client, unsigned int seconds)
-{
-	if (!client->leaving)
-		client->deadline_ns = clock_now_ns() + seconds * NSEC_PER_SEC;
-}
-
 /* Called once when the head is there, for each piece of the body, and once when all is there. */
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *body,
 				  size_t *body_size, void **request_context)
 {
-	struct client *client = client_of(connection);
+	struct http_client *client = client_of(connection);
 
 	(void)version;
 	(void)body;
@@ -262,7 +226,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 		*request_context = client;
 		client->body = 0;
 		client->asking = true;
-		set_deadline(client, ((struct sink_http *)context)->limits.request_s);
+		http_room_set_deadline(client, ((struct sink_http *)context)->limits.request_s);
 		return accept_head(connection);
 	}
 	if (!*body_size)
@@ -276,7 +240,7 @@ static void on_answered(void *context, struct MHD_Connection *connection, void *
 			enum MHD_RequestTerminationCode code)
 {
 	const struct sink_http *sink = context;
-	struct client *client = client_of(connection);
+	struct http_client *client = client_of(connection);
 
 	(void)code;
 	*request_context = NULL;
@@ -284,13 +248,13 @@ static void on_answered(void *context, struct MHD_Connection *connection, void *
 		return;
 	client->asking = false;
 	http_reply_done(&client->reply);
-	set_deadline(client, sink->limits.idle_s + sink->limits.head_s);
+	http_room_set_deadline(client, sink->limits.idle_s + sink->limits.head_s);
 }
 
 /* ---- documents in the making ---- */
 
 /* libmicrohttpd asks again for the answer to a connection that is resumed. */
-static void resume(struct sink_http *sink, struct client *client, int error)
+static void resume(struct sink_http *sink, struct http_client *client, int error)
 {
 	sink->again = true;
 	client->included = false;
@@ -301,31 +265,31 @@ static void resume(struct sink_http *sink, struct client *client, int error)
 
 static void resume_all(struct sink_http *sink, bool included, int error)
 {
-	for (unsigned int i = 0; i < sink->slots; i++)
-		if (sink->clients[i].waiting && (sink->clients[i].included || !included))
-			resume(sink, &sink->clients[i], error);
+	for (unsigned int i = 0; i < sink->room.slots; i++)
+		if (sink->room.clients[i].waiting && (sink->room.clients[i].included || !included))
+			resume(sink, &sink->room.clients[i], error);
 }
 
 /* Return the first slot whose client waits for a document, or with @later for a reply of its own; -1: none. */
 static int find_waiting(const struct sink_http *sink, bool later)
 {
-	for (unsigned int i = 0; i < sink->slots; i++)
-		if (sink->clients[i].waiting && sink->clients[i].later == later)
+	for (unsigned int i = 0; i < sink->room.slots; i++)
+		if (sink->room.clients[i].waiting && sink->room.clients[i].later == later)
 			return (int)i;
 	return -1;
 }
 
-static void make_reply(struct sink_http *sink, struct client *client)
+static void make_reply(struct sink_http *sink, struct http_client *client)
 {
 	ask_routes(sink, client->waiting, client->method, client->path, true, &client->reply);
 	resume(sink, client, 0);
 }
 
 /* Begin the document that @first waits for. All that wait for it now get it: later requests may have to see more. */
-static int begin_document(struct sink_http *sink, const struct client *first)
+static int begin_document(struct sink_http *sink, const struct http_client *first)
 {
-	for (unsigned int i = 0; i < sink->slots; i++) {
-		struct client *client = &sink->clients[i];
+	for (unsigned int i = 0; i < sink->room.slots; i++) {
+		struct http_client *client = &sink->room.clients[i];
 
 		client->included =
 			client->waiting && http_wants_same(&client->awaited, &first->awaited);
@@ -342,7 +306,7 @@ static void make_documents(struct sink_http *sink)
 	int later = find_waiting(sink, true), first = find_waiting(sink, false), r;
 
 	if (later >= 0) {
-		make_reply(sink, &sink->clients[later]);
+		make_reply(sink, &sink->room.clients[later]);
 	} else if (sink->routes.documents.making.file) {
 		r = http_documents_continue(&sink->routes.documents);
 		if (r <= 0)
@@ -351,112 +315,26 @@ static void make_documents(struct sink_http *sink)
 		http_routes_judge(&sink->routes);
 		sink->again = true;
 	} else if (first >= 0) {
-		r = begin_document(sink, &sink->clients[first]);
+		r = begin_document(sink, &sink->room.clients[first]);
 		if (r)
 			resume_all(sink, true, r);
 	}
 }
 
-/* ---- room for newcomers ---- */
-
-/* The descriptor belongs to libmicrohttpd. After the shutdown it reports the end of the connection. */
-static void send_away(struct client *client)
-{
-	shutdown(client->fd, SHUT_RDWR);
-	client->leaving = true;
-	client->deadline_ns = UINT64_MAX;
-}
-
-/*
- * Return the order of removal: strangers, then connections that have their answer, then those that
- * wait for one. The newest connection comes last: its request may still be unread.
- */
-static unsigned int rank_of(const struct sink_http *sink, const struct client *client)
-{
-	if (sink->round - client->round < 2)
-		return 3;
-	return client->admitted ? 1U + client->asking : 0;
-}
-
-static bool goes_before(const struct sink_http *sink, const struct client *a,
-			const struct client *b)
-{
-	if (rank_of(sink, a) != rank_of(sink, b))
-		return rank_of(sink, a) < rank_of(sink, b);
-	return a->number < b->number;
-}
-
-/* Count the clients of @newcomer's address, or @all, and find the one to remove first. */
-static unsigned int count_clients(struct sink_http *sink, const struct client *newcomer, bool all,
-				  struct client **ret_first)
-{
-	struct client *first = NULL;
-	unsigned int count = 0;
-
-	for (unsigned int i = 0; i < sink->slots; i++) {
-		struct client *client = &sink->clients[i];
-
-		if (client->fd < 0 || client->leaving ||
-		    (!all && !IN6_ARE_ADDR_EQUAL(&client->peer, &newcomer->peer)))
-			continue;
-		count++;
-		if (client != newcomer && (!first || goes_before(sink, client, first)))
-			first = client;
-	}
-	*ret_first = first;
-	return count;
-}
-
-/* Clients with unread bytes that may be skipped: each costs a system call. */
-#define PASSED_OVER 8
-
-/* Remove one of the others if there are more than @most. */
-static void make_room(struct sink_http *sink, const struct client *newcomer, bool all,
-		      unsigned int most)
-{
-	struct client *first;
-	char byte;
-
-	for (unsigned int i = 0; i < PASSED_OVER; i++) {
-		if (count_clients(sink, newcomer, all, &first) <= most || !first)
-			return;
-		if (rank_of(sink, first) || recv(first->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
-			break;
-		first->round = sink->round;
-	}
-	send_away(first);
-}
-
-static void add_client(struct sink_http *sink, struct MHD_Connection *connection, void **ret_client)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-
-	for (unsigned int i = 0; info && i < sink->slots; i++) {
-		struct client *client = &sink->clients[i];
-
-		if (client->fd >= 0)
-			continue;
-		*client = (struct client){.fd = info->connect_fd,
-					  .peer = http_address_peer(info->connect_fd),
-					  .number = ++sink->connections,
-					  .round = sink->round};
-		set_deadline(client, sink->limits.head_s);
-		*ret_client = client;
-		make_room(sink, client, false, sink->limits.per_peer);
-		make_room(sink, client, true, sink->limits.connections);
-		return;
-	}
-}
+/* ---- what libmicrohttpd calls ---- */
 
 static void on_connection(void *context, struct MHD_Connection *connection, void **client_context,
 			  enum MHD_ConnectionNotificationCode code)
 {
 	struct sink_http *sink = context;
-	struct client *client = *client_context;
+	struct http_client *client = *client_context;
 
 	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		add_client(sink, connection, client_context);
+		const union MHD_ConnectionInfo *info =
+			MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+		*client_context =
+			info ? http_room_add(&sink->room, &sink->limits, info->connect_fd) : NULL;
 		return;
 	}
 	sink->again = true;
@@ -484,13 +362,9 @@ static int fd_of(const struct sink *base)
 static int timeout_ms(const struct sink *base)
 {
 	const struct sink_http *sink = (const struct sink_http *)base;
-	uint64_t now = clock_now_ns(), next = UINT64_MAX, ours;
+	uint64_t now = clock_now_ns(), next = http_room_deadline(&sink->room), ours;
 	MHD_UNSIGNED_LONG_LONG theirs;
 
-	for (unsigned int i = 0; i < sink->slots; i++) {
-		if (sink->clients[i].fd >= 0 && sink->clients[i].deadline_ns < next)
-			next = sink->clients[i].deadline_ns;
-	}
 	ours = next <= now ? 0 : (next - now) / NSEC_PER_MSEC + 1;
 	/*
 	 * At the limit of connections libmicrohttpd (0.9.75) stops polling its listener, and resumes only at the next
@@ -505,49 +379,6 @@ static int timeout_ms(const struct sink *base)
 	else if (next == UINT64_MAX)
 		return -1;
 	return ours < INT_MAX ? (int)ours : INT_MAX;
-}
-
-/* A client that sends a byte now and then is never idle, nor is one that reads slowly. */
-static void expire_clients(struct sink_http *sink)
-{
-	uint64_t now = clock_now_ns();
-
-	for (unsigned int i = 0; i < sink->slots; i++) {
-		struct client *client = &sink->clients[i];
-
-		if (client->fd >= 0 && client->deadline_ns <= now)
-			send_away(client);
-	}
-}
-
-/*
- * libmicrohttpd (0.9.75) polls edge-triggered and takes a short read for the last one. It misses a client's FIN that
- * came together with its last bytes, and would keep the connection until it is idle for too long. Shutting down the
- * reading side, which has ended anyway, makes a new edge.
- */
-static void wake_ended(struct sink_http *sink)
-{
-	char byte;
-
-	for (unsigned int i = 0; i < sink->slots; i++) {
-		const struct client *client = &sink->clients[i];
-
-		sink->polls[i].fd = client->ended ? -1 : client->fd;
-		sink->polls[i].events = POLLRDHUP;
-	}
-	if (poll(sink->polls, sink->slots, 0) <= 0)
-		return;
-	for (unsigned int i = 0; i < sink->slots; i++) {
-		int fd = sink->polls[i].fd;
-
-		if (fd < 0 || !sink->polls[i].revents)
-			continue;
-		/* With bytes before the end, libmicrohttpd has more to read and comes back itself. */
-		if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
-			continue;
-		shutdown(fd, SHUT_RD);
-		sink->clients[i].ended = true;
-	}
 }
 
 /* TLS 1.3, and 1.2 with forward secrecy: a key that leaks later does not reveal earlier data. */
@@ -593,7 +424,7 @@ static int start_daemon(struct sink_http *sink, int fd)
 		0, NULL, NULL, on_request, sink,
 		MHD_OPTION_ARRAY, tls,
 		MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_CONNECTION_LIMIT, sink->slots,
+		MHD_OPTION_CONNECTION_LIMIT, sink->room.slots,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, sink->limits.connection_memory,
 		MHD_OPTION_CONNECTION_TIMEOUT, sink->limits.idle_s,
 		MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
@@ -649,11 +480,11 @@ static int run(struct sink *base, short revents)
 	(void)revents;
 	if (r < 0)
 		return r;
-	expire_clients(sink);
+	http_room_expire(&sink->room);
 	sink->again = false;
-	sink->round++;
+	sink->room.round++;
 	MHD_run(sink->daemon);
-	wake_ended(sink);
+	http_room_wake_ended(&sink->room);
 	begin_ns = clock_now_ns();
 	make_documents(sink);
 	/* The caller may now take a reading of its own: answer before it what came meanwhile. */
@@ -676,7 +507,7 @@ static void close_sink(struct sink *base)
 	own_token_drop(&sink->own_token);
 	http_secrets_free(sink->secrets);
 	cleanup_close(&sink->epoll_fd);
-	free(sink->polls);
+	http_room_close(&sink->room);
 	free(sink);
 }
 
@@ -711,14 +542,12 @@ static struct sink_http *sink_new(const struct snapshot_source *source,
 				  const struct sink_http_access *access,
 				  const struct sink_http_limits *limits)
 {
-	const unsigned int slots = limits->connections + SPARE;
-	struct sink_http *sink = calloc(1, sizeof(*sink) + slots * sizeof(sink->clients[0]));
+	struct sink_http *sink = calloc(1, sizeof(*sink));
 
 	if (!sink)
 		return NULL;
-	sink->slots = slots;
-	sink->polls = calloc(slots, sizeof(*sink->polls));
-	if (!sink->polls) {
+	if (http_room_open(&sink->room, limits)) {
+		http_room_close(&sink->room);
 		free(sink);
 		return NULL;
 	}
@@ -731,8 +560,6 @@ static struct sink_http *sink_new(const struct snapshot_source *source,
 	sink->limits = *limits;
 	for (unsigned int i = 0; i < HTTP_CALLERS; i++)
 		sink->rates[i].per_second = limits->per_second;
-	for (unsigned int i = 0; i < slots; i++)
-		sink->clients[i].fd = -1;
 	return sink;
 }
 
