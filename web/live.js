@@ -11,7 +11,7 @@ const WINDOWS = [
 	{label: "1 hour", last: 3600, step: 60, detail: 10, every: 10},
 	{label: "24 hours", last: 86400, step: 900, detail: 10, every: 60},
 ];
-const NOW = "/api/v1/past?last=600&step=10";
+const NOW = "/v1/past?last=600&step=10";
 const JUDGED_S = 10;
 
 const CLIENTS_S = 10;
@@ -56,10 +56,10 @@ async function askAll() {
 	state.now = run;
 	keepHeat();
 	await Promise.all([
-		askEvery("judged", "/api/v1/findings", JUDGED_S),
-		askEvery("past", span.last > 600 ? `/api/v1/past?last=${span.last}&step=${span.step}` : null, span.every),
-		askEvery("detail", opened ? `/api/v1/past?last=${span.last}&step=${span.detail}&port=${opened.port}` : null, span.every),
-		askEvery("clients", opened && opened.protocol === "tcp" ? `/api/v1/clients?port=${opened.port}` : null, CLIENTS_S)
+		askEvery("judged", "/v1/findings", JUDGED_S),
+		askEvery("past", span.last > 600 ? `/v1/past?last=${span.last}&step=${span.step}` : null, span.every),
+		askEvery("detail", opened ? `/v1/past?last=${span.last}&step=${span.detail}&port=${opened.port}` : null, span.every),
+		askEvery("clients", opened && opened.protocol === "tcp" ? `/v1/clients?port=${opened.port}` : null, CLIENTS_S)
 			.catch((error) => { state.clients = {error: error.message}; }),
 	]);
 }

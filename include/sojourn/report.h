@@ -49,7 +49,7 @@ int report_html(struct run *const *runs, const char *const *names, size_t count,
 #define REPORT_NONCE (SECRET_LENGTH + 1)
 
 /*
- * Print the page of `sojourn serve`, which polls /api/v1/. Only scripts and styles with @ret_nonce are its own: the
+ * Print the page of `sojourn serve`, which polls /v1/. Only scripts and styles with @ret_nonce are its own: the
  * header Content-Security-Policy should allow no others. -EIO.
  */
 int report_live_page(FILE *file, char ret_nonce[static REPORT_NONCE]);

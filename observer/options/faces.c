@@ -120,7 +120,7 @@ int options_parse_serve(int argc, char **argv, struct observe_options *ret_optio
 		.usage = "[--port PORT | --pid PID | --container ID | --all-netns] [OPTION...]",
 		.intro = "Observes the services of this host and answers over HTTP, until stopped: "
 			 "/metrics for Prometheus, a page for browsers, /healthz, run documents "
-			 "below /api/v1/. By default every TCP listener, at 127.0.0.1:9180.",
+			 "below /v1/. By default every TCP listener, at 127.0.0.1:9180.",
 		.tables = {NULL, &options_listen, &options_otlp},
 		.outro = "Exit codes: 0 stopped by Ctrl-C, SIGTERM or after --for; 1 failed; 2 "
 			 "wrong options;\n3 this kernel or this user may not observe.\n\n"

@@ -205,8 +205,7 @@ static void add_listener(const struct resource_pair *pair, const struct causes *
 	resource->events = drops_of(pair, causes, index).overflows;
 	resource_fact(resource, "waiting for accept()", s->receive_queue, "connections", LISTENER);
 	say_limit(pair, s, resource);
-	resource_fact(resource, "dropped so far, for any reason", s->drops, "segments",
-		      LISTENER);
+	resource_fact(resource, "dropped so far, for any reason", s->drops, "segments", LISTENER);
 	resource_fact(resource, "dropped in the sample", resource->events, "connections", LISTENER);
 	resource_fact(resource, "overflows of all listeners in the sample", causes->overflows,
 		      "connections", numbers_source(NUMBER_LISTEN_OVERFLOWS));

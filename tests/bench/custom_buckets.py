@@ -66,7 +66,7 @@ def values(port, query):
 
 def ours(url, port):
     """Return {stage: [(upper bound of a bucket in ns, values up to there)]} of the run document, and its stages."""
-    stages = service(parse(http.request(url + "/api/v1/run", "GET", None)), port)["stages"]
+    stages = service(parse(http.request(url + "/v1/run", "GET", None)), port)["stages"]
     found = {}
     for name in STAGES:
         total, found[name] = 0, []
@@ -113,7 +113,7 @@ def quantile(prometheus, job, stage, which):
 
 
 def different_quantiles(prometheus, url, port):
-    stages = service(parse(http.request(url + "/api/v1/run", "GET", None)), port)["stages"]
+    stages = service(parse(http.request(url + "/v1/run", "GET", None)), port)["stages"]
     for stage in STAGES:
         for which in QUANTILES:
             classic, native = (quantile(prometheus, job, stage, which) for job in JOBS)
@@ -150,7 +150,7 @@ def compare(stack, program, buckets, requests):
     end = time.monotonic() + 30
     while (found := [*differences(port, url, nginx.port), *different_quantiles(port, url, nginx.port)]) and time.monotonic() < end:
         time.sleep(0.5)  # a last scrape is older than the document
-    total = service(parse(http.request(url + "/api/v1/run", "GET", None)), nginx.port)["exchanges"]
+    total = service(parse(http.request(url + "/v1/run", "GET", None)), nginx.port)["exchanges"]
     series = [int(values(port, f'count({{job="{job}",__name__=~"{NATIVE}.*"}})')[0]) for job in JOBS]
     print(f"{buckets}: {total:,} exchanges, {len(STAGES)} stages, {series[1]} native series for {series[0]} classic ones, "
           f"{len(found)} differences", *found, sep="\n  ")

@@ -337,7 +337,7 @@ static const struct {
 	SEED("http_endpoint", "\x00GET\n/healthz\n"),
 	SEED("http_endpoint", "\x00GET\n/v1/past\n\nlast\n600\nstep\n10\nport\n8080\n"), SEED("http_endpoint", "\x00HEAD\n/v1/run\n"),
 	SEED("http_endpoint", "\x00GET\n/metrics\napplication/openmetrics-text;version=1.0.0;q=0.9,text/plain;q=0.5\n"),
-	SEED("http_endpoint", "\x00GET\n/api/v1/services\n"), SEED("http_endpoint", "\x00GET\n/v1/findings\n"),
+	SEED("http_endpoint", "\x00GET\n/v1/services\n"), SEED("http_endpoint", "\x00GET\n/v1/findings\n"),
 	SEED("http_endpoint", "\x00POST\n/v1/phases\n\nlease\n60\n"), SEED("http_endpoint", "\x00POST\n/v1/phases/7/renew\n"),
 	SEED("http_endpoint", "\x00POST\n/v1/phases/7/end\n"), SEED("http_endpoint", "\x00PUT\n/v1/run\n"),
 	SEED("http_endpoint", "\x01localhost:9180"), SEED("http_endpoint", "\x01[2001:db8::1]:9180"),

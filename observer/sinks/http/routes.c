@@ -548,8 +548,9 @@ static void get_routes(const struct request *request, struct http_reply *reply)
 	fputs("sojourn " SOJOURN_VERSION "\n\n", file);
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
 		fprintf(file, "%-4s  %-22s  %s\n", table[i].method, table[i].path, table[i].help);
-	fputs("\n/api/v1/... is the same as /v1/..., and HEAD is answered as GET. POST wants the\n"
-	      "observer's token, unless it was started with --open.\n",
+	fputs("\nHEAD is answered as GET. POST wants the observer's token, unless it was started "
+	      "with\n"
+	      "--open.\n",
 	      file);
 	if (fclose(file)) {
 		free(reply->body);
@@ -680,8 +681,6 @@ void http_routes_answer(struct http_routes *routes, const char *method, const ch
 	struct request request = {.routes = routes, .query = query};
 	const char *allowed = NULL, *id;
 
-	/* /api/v1/… is the same as /v1/… */
-	path += strncmp(path, "/api/v1/", 8) ? 0 : 4;
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		if (!match_path(&table[i], path, &id))
 			continue;

@@ -184,8 +184,8 @@ def test_serve_and_record_take_it(start, tmp_path):
                               "--listen", "127.0.0.1:0", "--quiet-time", "3s"]))
     url = recorder.wait_for(r"listening on (http://\S+)", "stderr", 30)[1].rstrip("/")
     respond_in_two(scene.connect(), 0.4)
-    for text, quiet_ns in ((serve.get("/api/v1/services"), 1000 * MS),
-                           (http.request(url + "/api/v1/services", "GET", None), 3000 * MS)):
+    for text, quiet_ns in ((serve.get("/v1/services"), 1000 * MS),
+                           (http.request(url + "/v1/services", "GET", None), 3000 * MS)):
         entry = parse(text)["services"][0]
         assert (entry["quiet_ns"], entry["losses"].get("trailing", 0)) == (quiet_ns, 0)
     recorder.stop()

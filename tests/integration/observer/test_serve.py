@@ -115,7 +115,7 @@ def test_prometheus_knows_what_we_know(start, tmp_path):
     time.sleep(0.5)
     quantile = prometheus.ask('histogram_quantile(0.99, '
                               'sojourn_stage_seconds_bucket{stage="service"})')[0]
-    document = parse(serve.get("/api/v1/run"))
+    document = parse(serve.get("/v1/run"))
     ours = document["services"][0]["stages"]["service"]["p99_ns"] / 1e9
     low, high = bucket_of(edges_of(serve.get("/metrics")), ours)
     assert low <= quantile <= high, (low, quantile, high, ours)
@@ -449,7 +449,7 @@ def test_the_page_lives(start, tmp_path, width):
     Driver(nginx.url, connections=2, count=321)
     load = start(Process([DRIVER, busy.url, "-c1", "--rate=1000", "-d60s", "--quiet"]))
     for query in ("", "?last=86400&step=10", f"?last=1&port={nginx.port}"):
-        past = service(parse(serve.get("/api/v1/past" + query)), nginx.port)
+        past = service(parse(serve.get("/v1/past" + query)), nginx.port)
         assert sum(past["series"]["exchanges"]) == past["exchanges"] == 321
     with with_probe(serve.url, VISIT.replace("BUSY", str(busy.port))) as url:
         page = Page(url + "/", tmp_path, width, milliseconds=20000)
@@ -717,7 +717,7 @@ def test_a_reader_that_does_not_read_holds_little(start):
     serve = start(Serve(lab.port))
     port = int(serve.url.rsplit(":", 1)[1])
     with socket.create_connection(("127.0.0.1", port)) as reader:
-        reader.sendall(f"GET /api/v1/run HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        reader.sendall(f"GET /v1/run HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
         assert reader.recv(8, socket.MSG_PEEK) == b"HTTP/1.1"
         shown = run(["ss", "-Htnm", "state", "established", f"( sport = :{port} )"]).stdout
     (room,) = re.findall(r"\btb(\d+)", shown)

@@ -104,7 +104,7 @@ def test_not_known_over_http(start, tmp_path, pair):
     metrics = serve.get("/metrics")
     assert service_counts(metrics) == {known.port: 100}
     assert re.search(rf'sojourn_coverage_total\{{(?=.*what="ambiguous_replies").*port="{unknown.port}".*\}} 80', metrics)
-    services = {entry["port"]: entry for entry in parse(serve.get("/api/v1/services"))["services"]}
+    services = {entry["port"]: entry for entry in parse(serve.get("/v1/services"))["services"]}
     assert services[known.port]["stages"]["service"]["count"] == 100
     found = services[unknown.port]["stages"]["service"]
     assert found["measured"] is False and "count" not in found and "p99_ns" not in found

@@ -17,7 +17,7 @@ static void test_health_is_the_doctors(void **state)
 	assert_non_null(strstr(response.body, "\"critical\""));
 	response_free(&response);
 	for (unsigned int i = 0; i < 5; i++) {
-		response = ask_route(&server, "GET", i % 2 ? "/metrics" : "/api/v1/findings");
+		response = ask_route(&server, "GET", i % 2 ? "/metrics" : "/v1/findings");
 		assert_int_equal(response.status, 200);
 		assert_non_null(strstr(response.body, "critical"));
 		response_free(&response);

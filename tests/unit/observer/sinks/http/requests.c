@@ -185,7 +185,7 @@ static void test_past(void **state)
 	assert_int_equal(server->past.last_s, 600);
 	assert_int_equal(server->past.step_s, 1);
 	assert_int_equal(server->past.port, 0);
-	assert_run(ask_route(server, "GET", "/api/v1/past?last=86400&step=10&port=80"),
+	assert_run(ask_route(server, "GET", "/v1/past?last=86400&step=10&port=80"),
 		   TOTAL_DURATION_NS);
 	assert_int_equal(server->past.last_s, 86400);
 	assert_int_equal(server->past.step_s, 10);
