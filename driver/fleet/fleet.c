@@ -743,10 +743,8 @@ int fleet_run(const struct fleet_options *fleet_options, const struct options *o
 	      struct run **ret_run, char **ret_error)
 {
 	CLEANUP(cleanup_fleet_close) struct fleet *fleet = NULL;
-	int err = make_fleet(fleet_options, options, scenario, kept, &fleet, ret_error);
+	int err = fleet_open(fleet_options, options, scenario, kept, &fleet, ret_error);
 
-	if (!err)
-		err = gather(fleet, ret_error);
 	if (err)
 		return err;
 	fleet->parts = fleet->count;
