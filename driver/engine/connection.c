@@ -295,14 +295,14 @@ static enum run_error timeout_of(const struct connection *connection)
 						       : RUN_ERROR_CONNECT_TIMEOUT;
 }
 
-static void connection_expire(struct connection *connection, uint64_t now_ns, uint64_t timeout_ns)
+static void connection_expire(struct connection *connection, uint64_t over_ns, uint64_t timeout_ns)
 {
 	if (connection->state == CONNECTION_IDLE && is_over(connection))
 		connection_close(connection);
 	if (connection->state != CONNECTION_CONNECTING && connection->state != CONNECTION_BUSY &&
 	    connection->state != CONNECTION_BLOCKED)
 		return;
-	if (now_ns >= connection->begin_ns + timeout_ns)
+	if (over_ns >= connection->begin_ns + timeout_ns)
 		connection_finish(connection, timeout_of(connection));
 	else if (connection->state == CONNECTION_BLOCKED)
 		connection_open(connection);
@@ -321,12 +321,12 @@ void connections_retire(void *state, uint32_t slot)
 		connection_close(connection);
 }
 
-void connections_expire(void *state, uint64_t now_ns)
+void connections_expire(void *state, uint64_t over_ns)
 {
 	struct connections *all = state;
 
 	for (uint32_t i = 0; i < all->host->slots; i++)
-		connection_expire(slot_of(all, i), now_ns, all->links.plan->timeout_ns);
+		connection_expire(slot_of(all, i), over_ns, all->links.plan->timeout_ns);
 }
 
 void connections_close(void *state)

@@ -141,7 +141,7 @@ void connection_tell_begin(const struct connection *connection, char *text, size
 
 void connections_start(void *state, uint32_t slot);
 void connections_retire(void *state, uint32_t slot);
-void connections_expire(void *state, uint64_t now_ns);
+void connections_expire(void *state, uint64_t over_ns);
 void connections_close(void *state);
 
 #endif

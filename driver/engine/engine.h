@@ -150,8 +150,11 @@ struct engine {
 	void (*start)(void *state, uint32_t slot);
 	/* The idle slot pauses: its connection may close. NULL: it stays. */
 	void (*retire)(void *state, uint32_t slot);
-	/* Fail requests past their time limit; called every few milliseconds. */
-	void (*expire)(void *state, uint64_t now_ns);
+	/*
+	 * Fail requests whose time limit was over by @over_ns; called every few milliseconds. The
+	 * loop has looked for responses since then, and requests may have started since then.
+	 */
+	void (*expire)(void *state, uint64_t over_ns);
 	/* Start to close every handle; nothing is reported any more. */
 	void (*close)(void *state);
 	/* Free @state when the loop has ended; takes NULL. */

@@ -80,10 +80,10 @@ static void null_start(void *state, uint32_t slot)
 	uv_idle_start(&null->turn, null_turn);
 }
 
-static void null_expire(void *state, uint64_t now_ns)
+static void null_expire(void *state, uint64_t over_ns)
 {
 	(void)state;
-	(void)now_ns;
+	(void)over_ns;
 }
 
 static void null_close(void *state)

@@ -17,17 +17,39 @@
 #define SWEEP_MIN_MS 1U
 #define SWEEP_MAX_MS 50U
 
+static void on_swept(uv_check_t *check)
+{
+	struct worker *worker = check->data;
+
+	uv_idle_stop(&worker->hurry);
+	uv_check_stop(&worker->swept);
+	worker->setup.engine->expire(worker->engine, worker->sweep_ns);
+}
+
+static void on_hurry(uv_idle_t *idle)
+{
+	(void)idle;
+}
+
+/*
+ * Expire requests after the loop has looked for their responses. A worker that was stopped, or had
+ * no CPU, may find both due. An idle handle makes the loop look at once.
+ */
 static void on_sweep(uv_timer_t *timer)
 {
 	struct worker *worker = timer->data;
 
-	worker->setup.engine->expire(worker->engine, clock_now_ns());
+	worker->sweep_ns = clock_now_ns();
+	uv_idle_start(&worker->hurry, on_hurry);
+	uv_check_start(&worker->swept, on_swept);
 }
 
 static void leave(struct worker *worker)
 {
 	worker->setup.engine->close(worker->engine);
 	uv_close((uv_handle_t *)&worker->sweep, NULL);
+	uv_close((uv_handle_t *)&worker->hurry, NULL);
+	uv_close((uv_handle_t *)&worker->swept, NULL);
 	uv_close((uv_handle_t *)&worker->probe, NULL);
 	uv_close((uv_handle_t *)&worker->gate, NULL);
 	uv_close((uv_handle_t *)&worker->ramp, NULL);
@@ -91,6 +113,9 @@ static void open_timers(struct worker *worker)
 
 	uv_timer_init(&worker->loop, &worker->sweep);
 	worker->sweep.data = worker;
+	uv_idle_init(&worker->loop, &worker->hurry);
+	uv_check_init(&worker->loop, &worker->swept);
+	worker->swept.data = worker;
 	uv_timer_init(&worker->loop, &worker->probe);
 	worker->probe.data = worker;
 	uv_timer_init(&worker->loop, &worker->gate);

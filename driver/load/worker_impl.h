@@ -29,6 +29,9 @@ struct worker {
 	uv_loop_t loop;
 	uv_async_t wake;
 	uv_timer_t sweep;
+	uv_idle_t hurry;
+	uv_check_t swept;
+	uint64_t sweep_ns; /* requests that end by then, and have no response yet, expire */
 
 	_Atomic int wanted; /* enum worker_phase */
 	_Atomic uint64_t wanted_begin_ns;

@@ -333,12 +333,12 @@ static void scenario_retire(void *user, uint32_t slot)
 			state->shared->members[i].engine->retire(state->members[i], slot);
 }
 
-static void scenario_expire(void *user, uint64_t now_ns)
+static void scenario_expire(void *user, uint64_t over_ns)
 {
 	struct scenario_state *state = user;
 
 	for (uint32_t i = 0; i < state->shared->member_count; i++)
-		state->shared->members[i].engine->expire(state->members[i], now_ns);
+		state->shared->members[i].engine->expire(state->members[i], over_ns);
 }
 
 static void scenario_close(void *user)

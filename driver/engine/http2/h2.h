@@ -119,7 +119,7 @@ struct h2 {
 extern const struct h2_events h2_place_events;
 /* See engine/engine.h. */
 void h2_start(void *state, uint32_t slot);
-void h2_expire(void *state, uint64_t now_ns);
+void h2_expire(void *state, uint64_t over_ns);
 void h2_close(void *state);
 
 /* session.c. -errno of link_open(). */

@@ -182,11 +182,11 @@ void h2_start(void *state, uint32_t index)
 	pump(place_of(h2, slot));
 }
 
-static void expire_slot(struct h2 *h2, struct h2_slot *slot, uint64_t now_ns)
+static void expire_slot(struct h2 *h2, struct h2_slot *slot, uint64_t over_ns)
 {
 	struct h2_session *session = slot->session;
 
-	if (slot->state != H2_BUSY || now_ns < slot->begin_ns + h2->shared->plan.timeout_ns)
+	if (slot->state != H2_BUSY || over_ns < slot->begin_ns + h2->shared->plan.timeout_ns)
 		return;
 	/* A silent server may be gone: the next request takes a new connection. */
 	if (session->received_ns <= slot->begin_ns)
@@ -198,11 +198,12 @@ static void expire_slot(struct h2 *h2, struct h2_slot *slot, uint64_t now_ns)
 }
 
 /* Fail slots that waited too long: the server allows too few streams, or none. */
-static void expire_waiting(struct h2_place *place, uint64_t now_ns)
+static void expire_waiting(struct h2_place *place, uint64_t over_ns)
 {
 	struct h2 *h2 = place->h2;
 
-	while (place->waiting && now_ns >= place->waiting->begin_ns + h2->shared->plan.timeout_ns) {
+	while (place->waiting &&
+	       over_ns >= place->waiting->begin_ns + h2->shared->plan.timeout_ns) {
 		struct h2_slot *slot = take_waiting(place);
 
 		slot->result =
@@ -211,31 +212,31 @@ static void expire_waiting(struct h2_place *place, uint64_t now_ns)
 	}
 }
 
-static void expire_place(struct h2_place *place, uint64_t now_ns)
+static void expire_place(struct h2_place *place, uint64_t over_ns)
 {
 	struct h2_session *session = place->current;
 
 	if (!session)
 		return;
 	if (session->link.state == LINK_OPEN) {
-		expire_waiting(place, now_ns);
+		expire_waiting(place, over_ns);
 		pump(place);
 		return;
 	}
-	if (now_ns >= session->link.begin_ns + place->h2->shared->plan.timeout_ns)
+	if (over_ns >= session->link.begin_ns + place->h2->shared->plan.timeout_ns)
 		connect_failed(session, session->link.state == LINK_SECURING
 						? RUN_ERROR_TLS_TIMEOUT
 						: RUN_ERROR_CONNECT_TIMEOUT);
 }
 
-void h2_expire(void *state, uint64_t now_ns)
+void h2_expire(void *state, uint64_t over_ns)
 {
 	struct h2 *h2 = state;
 
 	for (uint32_t i = 0; i < h2->place_count; i++)
-		expire_place(&h2->places[i], now_ns);
+		expire_place(&h2->places[i], over_ns);
 	for (uint32_t i = 0; i < h2->host->slots; i++)
-		expire_slot(h2, &h2->slots[i], now_ns);
+		expire_slot(h2, &h2->slots[i], over_ns);
 }
 
 void h2_close(void *state)

@@ -388,11 +388,11 @@ static void lose_pending(struct udp_socket *socket, struct udp_exchange *exchang
 	give_up_order(socket, now_ns);
 }
 
-static void expire_slot(struct udp *udp, uint32_t slot, uint64_t now_ns)
+static void expire_slot(struct udp *udp, uint32_t slot, uint64_t over_ns, uint64_t now_ns)
 {
 	struct udp_exchange *exchange = &udp->exchanges[slot];
 
-	if (exchange->state == UDP_IDLE || now_ns < exchange->begin_ns + udp->plan->timeout_ns)
+	if (exchange->state == UDP_IDLE || over_ns < exchange->begin_ns + udp->plan->timeout_ns)
 		return;
 	if (exchange->state == UDP_PENDING)
 		lose_pending(socket_of(udp, slot), exchange, now_ns);
@@ -401,12 +401,13 @@ static void expire_slot(struct udp *udp, uint32_t slot, uint64_t now_ns)
 	finish(udp, slot, RUN_ERROR_TIMEOUT, now_ns);
 }
 
-void udp_expire(void *state, uint64_t now_ns)
+void udp_expire(void *state, uint64_t over_ns)
 {
 	struct udp *udp = state;
+	uint64_t now_ns = clock_now_ns();
 
 	for (uint32_t slot = 0; slot < udp->host->slots; slot++)
-		expire_slot(udp, slot, now_ns);
+		expire_slot(udp, slot, over_ns, now_ns);
 	for (uint32_t flow = 0; flow < udp->flows; flow++)
 		if (udp->sockets[flow])
 			close_if_over(udp->sockets[flow], now_ns);

@@ -98,7 +98,7 @@ struct udp {
 /* An engine's state, see engine/engine.h. NULL without memory. */
 struct udp *udp_new(const struct engine_host *host, struct udp_plan *plan);
 void udp_start(void *state, uint32_t slot);
-void udp_expire(void *state, uint64_t now_ns);
+void udp_expire(void *state, uint64_t over_ns);
 void udp_close(void *state);
 void udp_free(void *state);
 

@@ -9,13 +9,14 @@ import socket
 import struct
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from support import documents
-from support.net import free_port
+from support.net import free_port, serve_each
 from support.programs import DRIVER, Driver, Lab, Nginx
-from support.process import Process, run
+from support.process import Process, run, wait_until
 
 
 @pytest.fixture(name="here")
@@ -430,3 +431,42 @@ def test_unsent_are_in_no_percentile(start):
     assert share and 5 < float(share[1]) < 60
     assert "'errors<0.1%'" not in halted.stderr
     assert "were never sent, all connections being busy" in " ".join(halted.stdout.split())
+
+
+class Held:
+    """Answers all requests. At every fourth one it first stops the driver, which it lets go on after a pause."""
+
+    def __init__(self, pause):
+        self.pause, self.driver = pause, None
+        self.requests = self.held = 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
+        serve_each(self.listener, self._serve)
+
+    def _serve(self, connection):
+        while connection.recv(4096):
+            self.requests += 1
+            hold = self.requests % 4 == 0
+            if hold:
+                os.kill(self.driver.pid, signal.SIGSTOP)
+                wait_until(lambda: Path(f"/proc/{self.driver.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T")
+                self.held += 1
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            if hold:
+                time.sleep(self.pause)
+                os.kill(self.driver.pid, signal.SIGCONT)
+        connection.close()
+
+    def close(self):
+        self.listener.close()
+
+
+def test_a_driver_that_was_stopped_reads_before_it_gives_up(start, tmp_path):
+    """The answers come within the time limit. The driver, which is stopped for longer, reads them."""
+    server = start(Held(pause=0.7))
+    server.driver = start(Process([DRIVER, server.url, "-c1", "-n12", "--timeout=500ms", "--json", tmp_path / "run.json"]))
+    assert server.driver.wait(seconds=30) == 0, server.driver.stderr
+    driver = documents.load(tmp_path / "run.json")["driver"]
+    assert driver["requests"] == server.requests == 12 and server.held == 3
+    assert not any(driver["errors"].values())
+    assert driver["round_trip"]["max_ns"] > 500_000_000

@@ -80,9 +80,9 @@ static void fake_start(void *state, uint32_t slot)
 		;
 }
 
-static void fake_expire(void *state, uint64_t now_ns)
+static void fake_expire(void *state, uint64_t over_ns)
 {
-	(void)now_ns;
+	(void)over_ns;
 }
 
 static void fake_close(void *state)
