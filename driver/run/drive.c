@@ -63,11 +63,15 @@ static void stop_load(struct drive *drive, uint64_t now_ns)
 	crew_set_phase(drive->crew, WORKER_REST, 0, 0);
 }
 
+/* libuv counts whole milliseconds: the timer may fire up to one early. */
 static void on_deadline(uv_timer_t *timer)
 {
 	struct drive *drive = timer->data;
 
-	stop_load(drive, drive->due_ns); /* the workers know this time and have stopped */
+	if (clock_now_ns() < drive->due_ns)
+		uv_timer_start(timer, on_deadline, 1, 0);
+	else
+		stop_load(drive, drive->due_ns); /* the workers know this time and have stopped */
 }
 
 /* A second signal means that the user wants to leave: let it end the process. */
