@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Ports and network namespaces of a test, always removed."""
-import contextlib
 import errno
 import itertools
 import os
@@ -37,14 +36,25 @@ def accepts(port):
 
 def serve_each(listener, treat):
     """Call treat(connection) in a thread of its own for each connection, until @listener is closed. Return the list that
-    gets the connections."""
+    gets the connections.
+
+    A thread that is in accept(2) when another one closes the listener stays there. If the call is interrupted, the kernel
+    starts it again with the descriptor's number. The next test's listener may have that by now, and loses a connection.
+    With a time limit Python waits in poll(2), and then finds that the listener is closed.
+    """
     accepted = []
+    listener.settimeout(1)
 
     def accept():
-        with contextlib.suppress(OSError):
-            while True:
-                accepted.append(listener.accept()[0])
-                threading.Thread(target=treat, args=(accepted[-1],), daemon=True).start()
+        while listener.fileno() >= 0:
+            try:
+                connection = listener.accept()[0]
+            except TimeoutError:
+                continue
+            except OSError:
+                return
+            accepted.append(connection)
+            threading.Thread(target=treat, args=(connection,), daemon=True).start()
 
     threading.Thread(target=accept, daemon=True).start()
     return accepted
