@@ -18,6 +18,7 @@ DRIVE = sys.argv[1]
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 HANG_SECONDS = 50
 failures = []
+holders = []  # sockets that keep ports from others
 
 
 def reset(connection):
@@ -127,8 +128,11 @@ def expect(name, action, errors, requests, *options, port=None):
 
 
 def closed_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+    """Return a port that refuses. Its socket stays bound, or another program could get the port and listen."""
+    holder = socket.socket()
+    holder.bind(("127.0.0.1", 0))
+    holders.append(holder)
+    return holder.getsockname()[1]
 
 
 def test_kinds():
