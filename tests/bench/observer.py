@@ -19,8 +19,9 @@ another host.
 
 Last comes p99, by pairs of windows within one load (tests/bench/paired.py), once by the filter and once by the programs.
 Controls show the resolution of this method.
-The BPF time per request (run statistics) and the observer's own CPU time and memory follow. The BPF time excludes
-the floor, which there includes the statistics' own clock reads. "--only" measures only p99.
+The observer's own CPU time and memory follow. "--only" measures only p99. The runs of single programs are in `sojourn
+probe --cost`, by medians of short windows. The kernel's run statistics count the time on
+the wall. So a mean over a whole load has all interruptions in it.
 """
 import argparse
 import contextlib
@@ -294,18 +295,6 @@ def observed_run(nginx, options, arguments):
         return int(re.search(r"(\d+) requests in", text)[1]), observer.summary()
 
 
-def print_programs(nginx, mode, options, arguments):
-    requests, document = observed_run(nginx, ["--cost", *options], arguments)
-    _, floors = observed_run(nginx, ["--cost", "--floor", *options], arguments)
-    floors = {p["name"]: p["run_ns"] / p["runs"] for p in floors["cost"]["programs"] if p["runs"]}
-    programs = [p for p in document["cost"]["programs"] if p["runs"] > requests / 100]
-    own = sum(p["run_ns"] - floors.get(p["name"], 0) * p["runs"] for p in programs)
-    print(f"\n{mode}: {own / requests:.0f} ns per request beyond the floor, by run statistics")
-    for p in programs:
-        print(f"  {p['name']:<20}{p['run_ns'] / p['runs']:6.0f} ns/run, floor {floors.get(p['name'], 0):4.0f}, "
-              f"{p['runs'] / requests:.2f} runs per request")
-
-
 def print_user_space(nginx, arguments):
     runs = [observed_run(nginx, [], arguments) for _ in range(5)]
     costs = [document["cost"] for _, document in runs]
@@ -375,8 +364,6 @@ def main():
         if arguments.beside or arguments.shared:
             return
         print_tails(nginx, arguments)
-        for mode in modes:
-            print_programs(nginx, mode, modes[mode], arguments)
         print_user_space(nginx, arguments)
 
 
