@@ -41,6 +41,7 @@ struct model {
 	size_t key_count;
 	uint32_t *used; /* indices of the keys with a port, in the order of a reading's services */
 	size_t used_count;
+	uint64_t *came;	     /* by index: since the latest visit to the sockets began */
 	uint64_t unanswered; /* over TCP, as of the latest reading */
 	uint32_t max_services;
 	struct source_libraries *libraries; /* NULL without --tls */
@@ -79,6 +80,7 @@ void model_free(struct model *model)
 	free(model->started_at);
 	free(model->keys);
 	free(model->used);
+	free(model->came);
 	free(model);
 }
 
@@ -97,6 +99,7 @@ static int read_service(struct model *model, uint32_t index, struct run_service 
 	source_stages_mark(model->loader, model->plan, key, service);
 	if (r || key->protocol != IPPROTO_TCP)
 		return r;
+	model->came[index] = service->accepted - model->came[index];
 	source_ring_read_newest(model->ring, index, service);
 	r = source_paths_read(model->loader, index, &service->proposed);
 	return r ? r : source_sockets_read(model->loader, index, service);
@@ -201,6 +204,7 @@ static int read_once(struct model *model, bool sampled, struct run **ret_run)
 	if (!run)
 		return -ENOMEM;
 	r = set_begin(model, run);
+	source_sockets_accepted(model->loader, model->keys, model->max_services, model->came);
 	if (!r)
 		r = loader_visit_sockets(model->loader, sampled);
 	if (!r)
@@ -381,6 +385,7 @@ static int period_subtract(struct model *model, const struct period *period, boo
 		judge_datagrams(model, run, source_slots_conclude);
 	note_all_first(model);
 	run_subtract(run, period->base);
+	period_settle_connections(model->came, model->used, run);
 	period_close(period);
 	if (whole)
 		judge_datagrams(model, run, source_slots_doubt);
@@ -743,7 +748,8 @@ static int model_init(struct model *model)
 	model->max_services = loader_config(model->loader)->max_services;
 	model->keys = calloc(model->max_services, sizeof(*model->keys));
 	model->used = calloc(model->max_services, sizeof(*model->used));
-	if (!model->keys || !model->used)
+	model->came = calloc(model->max_services, sizeof(*model->came));
+	if (!model->keys || !model->used || !model->came)
 		return -ENOMEM;
 	r = source_proc_new(&model->proc);
 	if (!r && loader_config(model->loader)->tls)

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "sojourn/run_sum.h"
+
 void period_done(struct period *period, struct source_ring *ring)
 {
 	source_ring_end(ring, period->samples);
@@ -83,6 +85,20 @@ void period_set_messages(const struct period *period, const uint32_t *used, stru
 		service->first_message_ns = period->first_ns[used[i]];
 		if (!service->first_message_ns)
 			service->last_message_ns = 0;
+	}
+}
+
+void period_settle_connections(const uint64_t *came, const uint32_t *used, struct run *run)
+{
+	for (size_t i = 0; i < run->service_count; i++) {
+		struct run_service *service = &run->services[i];
+		uint64_t seen = run_counts_sum(service->closes, RUN_CLOSE_COUNT) +
+				service->open.closing.value + service->connections.value;
+		uint64_t missing = service->accepted > seen ? service->accepted - seen : 0;
+
+		if (service->connections.known && service->open.closing.known)
+			service->connections.value +=
+				missing < came[used[i]] ? missing : came[used[i]];
 	}
 }
 

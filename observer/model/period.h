@@ -54,6 +54,12 @@ void period_point(struct period *period, const struct run *tick, const struct ru
 /* Set the times of the period's first and last message in @run, whose services have the indices @used; 0 if it has none. */
 void period_set_messages(const struct period *period, const uint32_t *used, struct run *run);
 
+/*
+ * Add connections to the open ones of a period's @run that came after the visit to the sockets began: its counts were read
+ * later. Each accepted one is open if it has not ended. @came: how many came, by index; no more are added.
+ */
+void period_settle_connections(const uint64_t *came, const uint32_t *used, struct run *run);
+
 /* Forget a service that no further reading has. */
 void period_forget(struct period *period, uint32_t index, const struct run_service *like);
 

@@ -574,6 +574,16 @@ static uint64_t count_responses(const struct loader *loader, uint32_t index)
 	return sum;
 }
 
+/* Count what happens to connections: it changes with each that comes or ends. */
+static uint64_t count_connections(const struct loader *loader, uint32_t index)
+{
+	uint64_t sum = counter_sum(loader, index, COUNTER_ACCEPTED);
+
+	for (enum run_close close = 0; close < RUN_CLOSE_COUNT; close++)
+		sum += counter_sum(loader, index, close_counters[close]);
+	return sum;
+}
+
 /* Read what each exchange is counted in; @again: in place of an earlier reading. */
 static int read_exchanges(const struct loader *loader, uint32_t index,
 			  const struct service_key *key, bool again, struct run_service *service)
@@ -591,8 +601,8 @@ static int read_exchanges(const struct loader *loader, uint32_t index,
 }
 
 /*
- * An exchange is in several counts, which add up. If one came while they were read, they are read again. At a high rate
- * one always does; then hardly any may have come, unless another process had the CPU.
+ * An exchange is in several counts, which add up, and so is a connection. If one came while they were read, they are
+ * read again. At a high rate one always does; then hardly any may have come, unless another process had the CPU.
  */
 #define TOGETHER_TRIES 8
 #define TOGETHER_LEAST 5
@@ -605,12 +615,14 @@ int source_slots_read(const struct loader *loader, uint32_t index, const struct 
 		uint64_t begin_ns = clock_now_ns();
 		uint64_t exchanges = exchanges_sum(loader, index);
 		uint64_t responses = count_responses(loader, index);
+		uint64_t connections = count_connections(loader, index);
 		int r = read_exchanges(loader, index, key, i > 1, service);
 
 		if (r < 0)
 			return r;
 		if (exchanges_sum(loader, index) == exchanges &&
-		    count_responses(loader, index) == responses)
+		    count_responses(loader, index) == responses &&
+		    count_connections(loader, index) == connections)
 			break;
 		if (i >= TOGETHER_LEAST && clock_now_ns() - begin_ns < TOGETHER_NS)
 			break;

@@ -52,6 +52,10 @@ void source_stages_mark(const struct loader *loader, const struct plan *plan,
 /* sockets.c: read gauges of the last visit to the sockets of its namespace. 0 or -ENOMEM. */
 int source_sockets_read(const struct loader *loader, uint32_t index, struct run_service *service);
 
+/* Get how many connections each of @keys ever accepted. */
+void source_sockets_accepted(const struct loader *loader, const struct service_key *keys,
+			     size_t count, uint64_t *ret_accepted);
+
 /* proc.c: the processes of the services, and where they run. */
 struct source_proc;
 int source_proc_new(struct source_proc **ret_source);

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """`sojourn report --check`: each document is checked as a test reads it (tests/support/documents.py)."""
+import contextlib
 import json
+import random
 import socket
+import threading
 import time
 
 from support.documents import broken
@@ -28,6 +31,23 @@ def test_half_closed_connections_are_open(start):
     connection.close()
     ended = scene.end()
     assert (sum(ended["closes"].values()), ended["connections"], ended["open"]["closing"]) == (1, 0, 0)
+
+
+def test_connections_that_come_while_a_document_is_made(start):
+    """The sockets are visited before the counts are read: a connection that comes in between is open, too."""
+    with socket.create_server(("127.0.0.1", 0), backlog=200) as listener, contextlib.ExitStack() as clients:
+        observer = start(Observer(ports=[listener.getsockname()[1]]))
+
+        def connect(pause):
+            time.sleep(pause)
+            clients.enter_context(socket.create_connection(listener.getsockname()))
+
+        for number in range(100):
+            client = threading.Thread(target=connect, args=(random.uniform(0, 0.01),))
+            client.start()
+            found = json.loads(observer.get("/v1/run"))["services"][0]
+            client.join()
+            assert number <= found["accepted"] == found["connections"] <= number + 1
 
 
 def test_files_are_checked_each_by_itself(start, tmp_path):
