@@ -343,10 +343,11 @@ def test_shaped_small_requests_are_network(path):
     observer.stop()
     entry, joined = service(observer.summary(), path.lab.port), driver.document["joined"]
     observer.close()
-    assert joined["joined"] == 30 and accounted(entry)
+    # An arrival that interrupts certain processes of a sandbox is not seen (docs/kernels.md).
+    assert joined["joined"] == 30 - entry["losses"]["untimed"] >= 25 and accounted(entry)
     assert all_add_up(joined)
     # 1000 bytes and their headers, at 25 bytes per millisecond; the burst lets less than that through.
-    assert joined["sum"]["network_ns"] > 30 * 30 * MS
+    assert joined["sum"]["network_ns"] > joined["joined"] * 30 * MS
     with timing():
         assert stage(entry, "receive")["mean_ns"] < 1 * MS
         assert stage(entry, "transmit_queue")["mean_ns"] < 1 * MS
