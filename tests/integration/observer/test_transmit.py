@@ -182,10 +182,12 @@ def acknowledged_in_time(entry, truth):
 
 
 def accounted(entry):
-    """Every followed response has its time, or is counted as having none."""
+    """Every followed response has its time, or is counted as having none. Where no program saw a connection end
+    (docs/kernels.md), its last one is not yet over."""
     followed = entry["transmit_followed"]
-    assert stage(entry, "transmit_queue")["count"] + entry["losses"]["transmit_unseen"] == followed
-    assert stage(entry, "ack")["count"] + entry["losses"]["ack_unseen"] == followed
+    unended = entry["accepted"] - sum(entry["closes"].values()) - entry["connections"] - entry["open"]["closing"]
+    for name, unseen in (("transmit_queue", "transmit_unseen"), ("ack", "ack_unseen")):
+        assert 0 <= followed - stage(entry, name)["count"] - entry["losses"][unseen] <= max(unended, 0)
     return True
 
 
