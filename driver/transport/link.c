@@ -79,14 +79,16 @@ static int write_rest(struct link *link, const char *rest, size_t length)
 	return err;
 }
 
-/* Write as much as fits at once: *@ret_sent bytes. */
-static int try_write(struct link *link, const char *data, size_t length, size_t *ret_sent)
+/*
+ * Write as much as fits at once: *@ret_sent bytes. Like uv_try_write(), but the kernel's way from
+ * send() to the socket is shorter than that from write().
+ */
+static int try_write(const struct link *link, const char *data, size_t length, size_t *ret_sent)
 {
-	uv_buf_t buffer = uv_buf_init((char *)data, (unsigned int)length);
-	int written = uv_try_write(&link->stream, &buffer, 1);
+	ssize_t sent = send(link->fd, data, length, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-	*ret_sent = written > 0 ? (size_t)written : 0;
-	return written >= 0 || written == UV_EAGAIN ? 0 : written;
+	*ret_sent = sent > 0 ? (size_t)sent : 0;
+	return sent >= 0 || errno == EAGAIN || errno == ENOBUFS ? 0 : -errno;
 }
 
 /* Send what TLS wrote into the worker's buffer, which is free again afterwards. */
@@ -144,7 +146,7 @@ int link_send(struct link *link, const char *data, size_t length)
 		err = try_write(link, data, length, &sent);
 		link->unsent = data + sent;
 		link->unsent_length = length - sent;
-		return err ? err : send_unsent(link);
+		return err || sent == length ? err : send_unsent(link);
 	}
 	link->unsent = data;
 	link->unsent_length = length;
@@ -253,10 +255,9 @@ static int check_end(struct link *link, int code)
 {
 	socklen_t length = sizeof(int);
 	int error = 0;
-	uv_os_fd_t fd;
 
-	if (code == UV_EOF && !uv_fileno(&link->handle, &fd))
-		getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+	if (code == UV_EOF)
+		getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &error, &length);
 	return error ? -error : code;
 }
 
@@ -311,7 +312,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buffer
 	struct link *link = handle->data;
 
 	(void)suggested;
-	*ret_buffer = uv_buf_init(link->all->buffer, LINK_BUFFER_SIZE);
+	*ret_buffer = (uv_buf_t){.base = link->all->buffer, .len = LINK_BUFFER_SIZE};
 }
 
 static void on_connect(uv_connect_t *connect, int status)
@@ -331,19 +332,16 @@ static int connect_from(struct link *link)
 {
 	const struct link_plan *plan = link->all->plan;
 	struct source_cursor *cursor = &link->all->sources;
-	uv_os_fd_t fd;
-	int err = uv_fileno(&link->handle, &fd);
+	int err = source_bind(&plan->sources, cursor, link->fd);
 
-	if (!err)
-		err = source_bind(&plan->sources, cursor, fd);
 	for (unsigned int tries = 0; !err; tries++) {
-		policy_apply(&plan->policy, fd);
+		policy_apply(&plan->policy, link->fd);
 		err = uv_tcp_connect(&link->connect, &link->tcp,
 				     (const struct sockaddr *)&plan->address, on_connect);
 		if (err != UV_EADDRNOTAVAIL || tries == PORT_TRIES ||
 		    !source_chooses_ports(&plan->sources, cursor))
 			return err;
-		err = source_replace(&plan->sources, cursor, fd);
+		err = source_replace(&plan->sources, cursor, link->fd);
 	}
 	return err;
 }
@@ -356,7 +354,9 @@ static int open_tcp(struct link *link)
 		return err; /* there is no handle to close */
 	link->handle.data = link;
 	link->state = LINK_CONNECTING;
-	err = connect_from(link);
+	err = uv_fileno(&link->handle, &link->fd);
+	if (!err)
+		err = connect_from(link);
 	/* Reading from here on, not from on_connect(), saves two epoll_ctl() per connection. */
 	return err ? err : uv_read_start(&link->stream, on_alloc, on_read);
 }
@@ -391,6 +391,7 @@ static int open_local(struct link *link)
 	}
 	link->handle.data = link;
 	link->state = LINK_CONNECTING;
+	link->fd = fd;
 	err = uv_pipe_open(&link->pipe, fd);
 	if (err) {
 		close(fd);
@@ -431,10 +432,8 @@ static void on_close(uv_handle_t *handle)
 bool link_flow(const struct link *link, struct flow *ret_flow, uint32_t *ret_hash)
 {
 	const struct link_plan *plan = link->all->plan;
-	uv_os_fd_t fd;
 
-	if (!plan->sampling || uv_fileno(&link->handle, &fd) ||
-	    source_flow(fd, &plan->address, ret_flow))
+	if (!plan->sampling || source_flow(link->fd, &plan->address, ret_flow))
 		return false;
 	*ret_hash = flow_hash(ret_flow);
 	return true;

@@ -69,6 +69,7 @@ struct links;
 struct link {
 	struct links *all;
 	enum link_state state;
+	uv_os_fd_t fd;	     /* of the handle */
 	bool writing;	     /* the kernel has not taken everything from link_send() yet */
 	uint64_t begin_ns;   /* start of connecting */
 	uint64_t connect_ns; /* time to connect */
