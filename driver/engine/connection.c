@@ -102,10 +102,8 @@ static void tell(const struct engine_result *result, char *text, size_t size)
 
 static bool is_over(const struct connection *connection)
 {
-	const struct connection_policy *policy = &connection->link.all->plan->policy;
-
-	return policy_is_over(policy, connection->served, connection->opened_ns,
-			      policy->lifetime_ns ? clock_now_ns() : 0);
+	return policy_is_over(&connection->link.all->plan->policy, connection->served,
+			      connection->opened_ns);
 }
 
 /* Report the result of the slot's start(). Return true if its next request follows. */

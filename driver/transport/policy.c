@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "sojourn/cleanup.h"
+#include "sojourn/clock.h"
 #include "sojourn/procfs.h"
 #include "sojourn/refuse.h"
 
@@ -33,6 +34,13 @@ int policy_check(const struct connection_policy *policy, char **ret_error)
 	if (err)
 		return err;
 	return check_buffer("receive-buffer", policy->receive_buffer, "rmem_max", ret_error);
+}
+
+bool policy_limit_is_over(const struct connection_policy *policy, uint64_t served,
+			  uint64_t opened_ns)
+{
+	return (policy->requests && served >= policy->requests) ||
+	       (policy->lifetime_ns && clock_now_ns() - opened_ns >= policy->lifetime_ns);
 }
 
 static void set_buffer(int fd, int name, uint32_t size)

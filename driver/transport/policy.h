@@ -23,18 +23,16 @@ struct connection_policy {
  */
 int policy_check(const struct connection_policy *policy, char **ret_error);
 
-/* Return whether policy_is_over() may ever be true. */
-static inline bool policy_is_limited(const struct connection_policy *policy)
-{
-	return policy->requests || policy->lifetime_ns;
-}
+/* As policy_is_over(), where there is a limit. */
+bool policy_limit_is_over(const struct connection_policy *policy, uint64_t served,
+			  uint64_t opened_ns);
 
 /* Return whether to close a connection after @served requests, open since @opened_ns. */
 static inline bool policy_is_over(const struct connection_policy *policy, uint64_t served,
-				  uint64_t opened_ns, uint64_t now_ns)
+				  uint64_t opened_ns)
 {
-	return (policy->requests && served >= policy->requests) ||
-	       (policy->lifetime_ns && now_ns - opened_ns >= policy->lifetime_ns);
+	return (policy->requests || policy->lifetime_ns) &&
+	       policy_limit_is_over(policy, served, opened_ns);
 }
 
 /* Set options before connecting, as buffers decide the window scale. */

@@ -122,8 +122,7 @@ static bool is_over(const struct h2_session *session)
 	const struct link_plan *plan = session->link.all->plan;
 
 	return session->link.state == LINK_OPEN &&
-	       policy_is_over(&plan->policy, session->served, session->opened_ns,
-			      plan->policy.lifetime_ns ? clock_now_ns() : 0);
+	       policy_is_over(&plan->policy, session->served, session->opened_ns);
 }
 
 /* Put requests on the connection while it takes any. It has identifiers for 2^30 streams. */

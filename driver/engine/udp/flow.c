@@ -36,11 +36,10 @@ static struct udp_socket *socket_of(struct udp *udp, uint32_t slot)
 }
 
 /* Close between requests. Limits of a connection exclude several requests at a time. */
-static void close_if_over(struct udp_socket *socket, uint64_t now_ns)
+static inline void close_if_over(struct udp_socket *socket)
 {
-	if (policy_is_limited(&socket->udp->plan->policy) && !socket->under_way &&
-	    !socket->queued &&
-	    policy_is_over(&socket->udp->plan->policy, socket->served, socket->opened_ns, now_ns))
+	if (policy_is_over(&socket->udp->plan->policy, socket->served, socket->opened_ns) &&
+	    !socket->under_way && !socket->queued)
 		udp_socket_close(socket);
 }
 
@@ -196,7 +195,7 @@ static struct capture_store *store_of(struct udp *udp, uint32_t slot)
 	return &udp->host->clients[slot].store;
 }
 
-/* @now_ns is for limits alone: udp_queue_send() reads the clock when the request leaves. */
+/* @now_ns is for the time limit alone: udp_queue_send() reads the clock when the request leaves. */
 static void start(struct udp *udp, uint32_t slot, uint64_t now_ns)
 {
 	struct udp_socket *socket = socket_of(udp, slot);
@@ -204,7 +203,7 @@ static void start(struct udp *udp, uint32_t slot, uint64_t now_ns)
 
 	udp->exchanges[slot] = (struct udp_exchange){.begin_ns = now_ns};
 	if (socket)
-		close_if_over(socket, now_ns);
+		close_if_over(socket);
 	if (!socket_of(udp, slot))
 		err = open_socket(udp, slot);
 	if (err == -EAGAIN) {
@@ -263,7 +262,7 @@ static void answer(struct udp_socket *socket, struct ledger_entry *entry, struct
 		finish(udp, slot, RUN_ERROR_MALFORMED, now_ns);
 	} else if (!--entry->left) {
 		settle(socket, exchange, LEDGER_ANSWERED);
-		close_if_over(socket, now_ns);
+		close_if_over(socket);
 		exchange->uncaptured = udp->plan->captures &&
 				       !capture_end(udp->plan->captures, store_of(udp, slot));
 		finish(udp, slot, RUN_NO_ERROR, now_ns);
@@ -410,7 +409,7 @@ void udp_expire(void *state, uint64_t over_ns)
 		expire_slot(udp, slot, over_ns, now_ns);
 	for (uint32_t flow = 0; flow < udp->flows; flow++)
 		if (udp->sockets[flow])
-			close_if_over(udp->sockets[flow], now_ns);
+			close_if_over(udp->sockets[flow]);
 	udp_socket_expire_retired(udp, now_ns, udp->plan->timeout_ns);
 }
 
