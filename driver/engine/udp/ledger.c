@@ -64,15 +64,3 @@ struct ledger_entry *ledger_find(struct ledger *ledger, uint64_t key)
 	}
 	return NULL;
 }
-
-enum ledger_verdict ledger_judge(struct ledger_entry *entry)
-{
-	if (!entry)
-		return LEDGER_UNKNOWN;
-	if (entry->state == LEDGER_PENDING)
-		return LEDGER_ANSWERS;
-	if (entry->state == LEDGER_ANSWERED || !entry->left)
-		return LEDGER_DUPLICATE;
-	entry->left--;
-	return LEDGER_LATE;
-}

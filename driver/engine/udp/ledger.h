@@ -68,6 +68,16 @@ static inline struct ledger_entry *ledger_get(struct ledger *ledger, uint64_t ke
 }
 
 /* Classify a reply to @entry (NULL: no known request). The caller settles an answered entry. */
-enum ledger_verdict ledger_judge(struct ledger_entry *entry);
+static inline enum ledger_verdict ledger_judge(struct ledger_entry *entry)
+{
+	if (!entry)
+		return LEDGER_UNKNOWN;
+	if (entry->state == LEDGER_PENDING)
+		return LEDGER_ANSWERS;
+	if (entry->state == LEDGER_ANSWERED || !entry->left)
+		return LEDGER_DUPLICATE;
+	entry->left--;
+	return LEDGER_LATE;
+}
 
 #endif
