@@ -79,7 +79,7 @@ int report_compare(struct run *const *runs, const char *const *names, size_t cou
 
 /* A sentence on the possible meaning of ambiguous figures of a service, and how to find out. */
 struct report_hint {
-	char text[768];
+	char text[1280];
 };
 
 #define REPORT_HINTS 7U

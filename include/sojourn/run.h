@@ -21,6 +21,7 @@
 #include "sojourn/run_kinds.h"
 #include "sojourn/run_place.h"
 #include "sojourn/run_pushes.h"
+#include "sojourn/run_upstreams.h"
 #include "sojourn/run_values.h"
 #include "wire/flow.h"
 #include "wire/stage.h"
@@ -174,40 +175,6 @@ struct run_listener {
 	struct run_number drops;
 };
 
-/* The wait for an upstream within the service of some requests, from the exchanges that can only be theirs. */
-struct run_nested_sum {
-	uint64_t from_ns; /* of requests whose service took at least this */
-	uint64_t count;
-	uint64_t service_ns;
-	uint64_t least_ns; /* of it: calls that lie in no other request */
-	uint64_t most_ns;  /* of it: all calls that lie in the request, as if all were its own */
-};
-
-/* How the exchanges of an upstream lie within single requests: lib/join/nest.c. */
-struct run_nested {
-	char *reason; /* why this is not known; NULL: it is */
-	uint64_t paired;
-	uint64_t ambiguous; /* requests whose part is not known to 1 % of their service */
-	uint64_t alone;	    /* requests without a call */
-	uint64_t outside;   /* calls that lie in no request */
-	/* Of paired requests: the wait, and the rest of their service. */
-	struct histogram upstream, rest;
-	struct run_nested_sum all, slowest;
-};
-
-/* An observed service to which the service's processes connect. */
-struct run_upstream {
-	char *host;	/* of the upstream; NULL: in the same network namespace */
-	char *reason;	/* why its connections are not known; NULL: they are */
-	uint32_t netns; /* of the upstream on another host; 0: the service's own */
-	uint16_t port;
-	uint64_t connections; /* of the service's processes, in the period */
-	uint64_t others;      /* connections that the upstream had besides */
-	/* Port of another service with requests that the same processes serve; not known: none. */
-	struct run_number serves_too;
-	struct run_nested *nested; /* NULL: there were no samples of both */
-};
-
 /* Requests in flight at the period's end, and closing connections. */
 struct run_open {
 	struct run_number read;		 /* read by the server, not answered */
@@ -267,11 +234,12 @@ struct run_sample {
 	uint64_t running_ns;  /* of STAGE_SERVICE: the thread ran */
 	uint64_t runnable_ns; /* of STAGE_SERVICE: the thread waited for a CPU */
 
-	/* From the driver. Times are by its CLOCK_MONOTONIC. */
-	uint64_t start_ns;	/* request handed to the kernel */
-	uint64_t round_trip_ns; /* from start_ns to the last byte of the response read */
-	uint64_t response_ns;	/* under a rate: from the intended start */
-	uint32_t step;		/* of a scenario: index of the driver's row */
+	/* From the driver, and of calls. Times are by the sender's CLOCK_MONOTONIC. */
+	uint64_t start_ns; /* request handed to the kernel */
+	/* From start_ns to the last byte of the response read; of a call to its first byte. */
+	uint64_t round_trip_ns;
+	uint64_t response_ns; /* under a rate: from the intended start */
+	uint32_t step;	      /* of a scenario: index of the driver's row */
 };
 
 /*
@@ -397,8 +365,9 @@ struct run_service {
 	/* Connections that were open when the period began. */
 	struct run_number older_connections;
 	char *calls; /* destinations that are not observed; NULL: none, or not looked for */
-	struct run_samples *samples; /* NULL: none taken */
-	struct run_series *series;   /* series.h; NULL: none kept */
+	struct run_samples *samples;	  /* NULL: none taken */
+	struct run_samples *call_samples; /* of calls of these processes; NULL: none taken */
+	struct run_series *series;	  /* series.h; NULL: none kept */
 	/* In no document: the newest sample of each octave of residence, for exemplars of metrics. */
 	struct run_newest newest[RUN_NEWEST];
 };

@@ -7,6 +7,7 @@
 #include "sojourn/join.h"
 #include "sojourn/run.h"
 #include "sojourn/sweep.h"
+#include "tables.h"
 
 /* Far above any real document, so that a hostile one cannot exhaust the reader's memory. */
 #define MAX_SERVICES  1024
@@ -30,30 +31,13 @@ _Static_assert(ARRAY_SIZE(status_names) == ARRAY_SIZE(((struct run_driver *)NULL
 	       "a name for every class of status");
 
 /* clang-format off */
-#define MEMBERS(structure, type_) \
-	{.type = #type_, .size = sizeof(structure), .list = type_##_table, .count = ARRAY_SIZE(type_##_table)}
-#define MEMBER(type, kind_, field) \
-	.name = #field, .kind = RUN_KIND_##kind_, .offset = offsetof(type, field)
-#define TEXT(type, field) \
-	{MEMBER(type, TEXT, field), .size = sizeof(((type *)NULL)->field)}
-#define STRING(type, field) \
-	{MEMBER(type, STRING, field), .optional = true}
-#define NUMBER(type, field) \
-	{MEMBER(type, NUMBER, field), .optional = true}
 #define PLACE(field) \
 	{.name = #field, .kind = RUN_KIND_TEXT, .offset = offsetof(struct run_service, place.field), \
 	 .size = sizeof(((struct run_place *)NULL)->field), .sparse = true}
-#define COUNT(type, field) \
-	{MEMBER(type, U64, field), .counts = true}
-#define COUNTERS(type, field, table) \
-	{MEMBER(type, COUNTERS, field), .set = #field, .names = (table), .size = ARRAY_SIZE(table), \
-	 .counts = true}
 #define ROWS(name_, by) \
 	{.name = (name_), .kind = RUN_KIND_LIST, .offset = offsetof(struct run_driver, rows[by].list), \
 	 .count_offset = offsetof(struct run_driver, rows[by].count), .members = &run_row_members, \
 	 .limit = RUN_ROWS_MAX, .merging = RUN_MERGING_OWN, .optional = true}
-#define STAGES(type, field, table, number) \
-	{MEMBER(type, STAGES, field), .set = #field, .names = (table), .size = (number), .counts = true}
 
 static const struct run_member process_table[] = {
 	{MEMBER(struct run_process, U32, pid)},
@@ -226,68 +210,6 @@ static const struct run_member ports_table[] = {
 };
 static const struct run_members ports_members = MEMBERS(struct run_ports, ports);
 
-static const struct run_member call_table[] = {
-	TEXT(struct run_call, towards),
-	{MEMBER(struct run_call, U64, connections)},
-	NUMBER(struct run_call, serves_too),
-};
-static const struct run_members call_members = MEMBERS(struct run_call, call);
-
-static const struct run_member timed_call_table[] = {
-	TEXT(struct run_timed_call, towards),
-	NUMBER(struct run_timed_call, serves_too),
-	{MEMBER(struct run_timed_call, U64, connects)},
-	{MEMBER(struct run_timed_call, U64, connect_ns)},
-	{MEMBER(struct run_timed_call, U64, connects_failed)},
-	{MEMBER(struct run_timed_call, U64, older)},
-	{MEMBER(struct run_timed_call, U64, calls)},
-	{MEMBER(struct run_timed_call, U64, failed)},
-	{MEMBER(struct run_timed_call, U64, open)},
-	{MEMBER(struct run_timed_call, U64, untimed)},
-	{MEMBER(struct run_timed_call, U64, handshakes)},
-	{MEMBER(struct run_timed_call, U64, trailing)},
-	{MEMBER(struct run_timed_call, U64, carried)},
-	{MEMBER(struct run_timed_call, COUNTERS, uncut), .set = "uncut", .names = run_uncut_names,
-	 .size = RUN_UNCUT_COUNT},
-	{MEMBER(struct run_timed_call, HISTOGRAM, wait)},
-	{MEMBER(struct run_timed_call, HISTOGRAM, whole)},
-};
-static const struct run_members timed_call_members = MEMBERS(struct run_timed_call, timed_call);
-
-static const struct run_member nested_sum_table[] = {
-	{MEMBER(struct run_nested_sum, U64, from_ns)},
-	{MEMBER(struct run_nested_sum, U64, count)},
-	{MEMBER(struct run_nested_sum, U64, service_ns)},
-	{MEMBER(struct run_nested_sum, U64, least_ns)},
-	{MEMBER(struct run_nested_sum, U64, most_ns)},
-};
-static const struct run_members nested_sum_members = MEMBERS(struct run_nested_sum, nested_sum);
-
-static const struct run_member nested_table[] = {
-	STRING(struct run_nested, reason),
-	{MEMBER(struct run_nested, U64, paired)},
-	{MEMBER(struct run_nested, U64, ambiguous)},
-	{MEMBER(struct run_nested, U64, alone)},
-	{MEMBER(struct run_nested, U64, outside)},
-	{MEMBER(struct run_nested, HISTOGRAM, upstream)},
-	{MEMBER(struct run_nested, HISTOGRAM, rest)},
-	{MEMBER(struct run_nested, OBJECT, all), .members = &nested_sum_members},
-	{MEMBER(struct run_nested, OBJECT, slowest), .members = &nested_sum_members},
-};
-static const struct run_members nested_members = MEMBERS(struct run_nested, nested);
-
-static const struct run_member upstream_table[] = {
-	{MEMBER(struct run_upstream, STRING, host), .sparse = true, .optional = true},
-	{MEMBER(struct run_upstream, STRING, reason), .sparse = true, .optional = true},
-	{MEMBER(struct run_upstream, U32, netns), .optional = true},
-	{MEMBER(struct run_upstream, U16, port)},
-	{MEMBER(struct run_upstream, U64, connections)},
-	{MEMBER(struct run_upstream, U64, others)},
-	NUMBER(struct run_upstream, serves_too),
-	{MEMBER(struct run_upstream, POINTER, nested), .members = &nested_members, .sparse = true},
-};
-static const struct run_members upstream_members = MEMBERS(struct run_upstream, upstream);
-
 static const struct run_member service_table[] = {
 	STRING(struct run_service, host),
 	TEXT(struct run_service, protocol),
@@ -346,13 +268,13 @@ static const struct run_member service_table[] = {
 	{MEMBER(struct run_service, LIST, processes), .members = &process_members,
 	 .count_offset = offsetof(struct run_service, process_count),
 	 .limit = MAX_PROCESSES, .optional = true},
-	{MEMBER(struct run_service, LIST, upstreams), .members = &upstream_members,
+	{MEMBER(struct run_service, LIST, upstreams), .members = &run_upstream_members,
 	 .count_offset = offsetof(struct run_service, upstream_count),
 	 .limit = MAX_SERVICES, .sparse = true},
-	{MEMBER(struct run_service, LIST, called), .members = &call_members,
+	{MEMBER(struct run_service, LIST, called), .members = &run_call_members,
 	 .count_offset = offsetof(struct run_service, called_count),
 	 .limit = MAX_SERVICES, .sparse = true},
-	{MEMBER(struct run_service, LIST, timed_calls), .members = &timed_call_members,
+	{MEMBER(struct run_service, LIST, timed_calls), .members = &run_timed_call_members,
 	 .count_offset = offsetof(struct run_service, timed_call_count),
 	 .limit = MAX_SERVICES, .sparse = true},
 	{MEMBER(struct run_service, NUMBER, calls_lost), .counts = true, .lasting = true, .sparse = true,
@@ -360,6 +282,7 @@ static const struct run_member service_table[] = {
 	NUMBER(struct run_service, older_connections),
 	{MEMBER(struct run_service, STRING, calls), .sparse = true, .optional = true},
 	{MEMBER(struct run_service, SAMPLES, samples), .optional = true},
+	{MEMBER(struct run_service, SAMPLES, call_samples), .sparse = true},
 	{MEMBER(struct run_service, SERIES, series), .optional = true},
 };
 const struct run_members run_service_members = MEMBERS(struct run_service, service);

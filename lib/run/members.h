@@ -87,6 +87,9 @@ extern const struct run_members run_cost_members;
 extern const struct run_members run_machine_members;
 extern const struct run_members run_program_members;
 extern const struct run_members run_routes_members;
+extern const struct run_members run_call_members;
+extern const struct run_members run_timed_call_members;
+extern const struct run_members run_upstream_members;
 extern const struct run_members run_joined_members;
 extern const struct run_members run_sweep_step_members;
 /* struct run; the top level also has `schema` and `buckets`. */

@@ -366,6 +366,8 @@ void run_subtract(struct run *run, const struct run *earlier)
 		members_subtract(&run_service_members, service, before);
 		if (service->samples && before->samples)
 			run_samples_subtract(service->samples, before->samples);
+		if (service->call_samples && before->call_samples)
+			run_samples_subtract(service->call_samples, before->call_samples);
 	}
 	if (!run->cost || !earlier->cost)
 		return;
