@@ -5,8 +5,6 @@
  */
 #include "calls.h"
 
-#include "front.h"
-
 struct call_conns_map call_conns SEC(".maps");
 struct call_places_map call_places SEC(".maps");
 struct call_rows_map call_rows SEC(".maps");
@@ -49,6 +47,7 @@ static __always_inline struct call_conn *call_follow(const struct sock *sk, stru
 
 	if (!slot)
 		return NULL;
+	first->service = *service;
 	first->row = call_row_of(sk, *service);
 	if (first->row >= CALL_ROWS) {
 		count_atomic(slot, COUNTER_CALLS_LOST, 1);
@@ -95,8 +94,10 @@ static __always_inline void call_connected(const struct sock *sk)
 
 	if (!c || !tp)
 		return;
-	if (c->phase == CALL_NEW)
+	if (c->phase == CALL_NEW) {
 		c->end_seq = tp->write_seq;
+		call_number(sk, c);
+	}
 	call_add(c, CALLS_CONNECTS, 1);
 	call_add(c, CALLS_CONNECT_NS, bpf_ktime_get_ns() - c->begin_ns);
 }

@@ -9,9 +9,11 @@
 
 #include "arrival.h"
 #include "bytes.h"
+#include "front.h"
 #include "service.h"
 #include "tls.h"
 #include "wire/call.h"
+#include "wire/event.h"
 
 enum call_phase {
 	CALL_NEW,	/* nothing was written yet */
@@ -31,6 +33,7 @@ enum call_flag {
 	CALL_COMMANDS = 1 << 3, /* the latest call began with a command of Redis */
 	CALL_SECURED = 1 << 4,	/* TLS began after words in clear, as those of databases do */
 	CALL_SHORT = 1 << 5,	/* the latest call may be a database's farewell in TLS */
+	CALL_NUMBERED = 1 << 6, /* its calls are numbered as the upstream's exchanges are */
 };
 
 /* Older connections are looked at this many times for frames of HTTP/2. */
@@ -48,7 +51,9 @@ struct call_conn {
 	__u8 phase;	 /* enum call_phase */
 	__u8 flags;	 /* enum call_flag */
 	__u32 looks;	 /* still to be taken */
-	__u32 pad;
+	__u32 service;	 /* of the process that has opened it */
+	__u32 flow_hash;
+	__u32 index; /* of the next call on it, from 0 */
 };
 
 /* The sockets of services' processes that lead to other places. */
@@ -283,6 +288,44 @@ static __always_inline bool call_is_hello(const struct call_look *look)
 	       tls_is_header(look->head) && look->head[TLS_HEADER] == 1;
 }
 
+/* ---- samples ---- */
+
+/*
+ * Number the calls of a connection that is established now, as the upstream numbers its exchanges. So both hosts sample
+ * the same ones. Of an older connection the number is not known.
+ */
+static __always_inline void call_number(const struct sock *sk, struct call_conn *c)
+{
+	struct flow flow = {};
+
+	flow_of_client(&sk->__sk_common, &flow);
+	c->flow_hash = flow_hash(&flow);
+	c->flags |= CALL_NUMBERED;
+}
+
+/* Send the call whose response has begun, if it is sampled. */
+static __always_inline void call_sample(const struct sock *sk, const struct call_conn *c, __u64 now)
+{
+	__u32 index = c->index - 1;
+	struct call_event *e;
+
+	if (!config.ring_bytes || !(c->flags & CALL_NUMBERED) ||
+	    exchange_hash(c->flow_hash, index) >= sample_threshold || now < c->begin_ns)
+		return;
+	e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
+	if (!e) {
+		sample_lost(c->service);
+		return;
+	}
+	flow_of_client(&sk->__sk_common, &e->flow);
+	e->index = index;
+	e->service = c->service;
+	e->pad = 0;
+	e->begin_ns = c->begin_ns;
+	e->answered_ns = now;
+	bpf_ringbuf_submit(e, sample_wakeup());
+}
+
 /* ---- times ---- */
 
 /* Return when TCP began to transmit the end of a write that has returned, like clock_written() of clock.h. */
@@ -301,7 +344,7 @@ static __always_inline bool call_has_unread(const struct sock *sk, const struct 
 }
 
 /* The response has begun. */
-static __always_inline void call_answered(struct call_conn *c, __u64 now)
+static __always_inline void call_answered(const struct sock *sk, struct call_conn *c, __u64 now)
 {
 	__u32 at = c->row;
 	struct call_row *row = bpf_map_lookup_elem(&call_rows, &at);
@@ -309,6 +352,7 @@ static __always_inline void call_answered(struct call_conn *c, __u64 now)
 
 	c->phase = CALL_ANSWERED;
 	c->epoch = epoch;
+	call_sample(sk, c, now);
 	if (!row)
 		return;
 	__sync_fetch_and_add(&row->counts[CALLS_ANSWERED], 1);
@@ -352,6 +396,7 @@ static __always_inline void call_begins(const struct tcp_sock *tp, struct call_c
 	c->begin_seq = tp->write_seq - bytes;
 	c->begin_ns = c->last_write_ns = call_written_ns(tp, c);
 	c->bucket = 0;
+	c->index++;
 	c->phase = CALL_WAITING;
 	call_add(c, CALLS_BEGUN, 1);
 }
@@ -364,7 +409,8 @@ static __always_inline void call_secures(struct call_conn *c, const struct call_
 		call_ignore(c, CALLS_PERHAPS_HTTP2);
 		return;
 	}
-	c->flags |= CALL_TLS;
+	/* Of the handshake's messages the upstream may count others than those that are calls here. */
+	c->flags = (c->flags | CALL_TLS) & ~CALL_NUMBERED;
 	c->phase = CALL_SHAKING;
 }
 
@@ -531,15 +577,15 @@ static __always_inline bool call_switches(__u32 bytes)
 }
 
 /* The first read after a request. If the peer has not got any of the request, it is no response to it. */
-static __always_inline void call_first_read(const struct tcp_sock *tp, struct call_conn *c,
-					    __u32 bytes, __u64 now)
+static __always_inline void call_first_read(const struct sock *sk, const struct tcp_sock *tp,
+					    struct call_conn *c, __u32 bytes, __u64 now)
 {
 	if (!seq_after(tp->snd_una, c->begin_seq))
 		call_ignore(c, CALLS_OVERLAPPED);
 	else if (c->flags & CALL_HTTP && call_switches(bytes))
 		call_ignore(c, CALLS_TUNNELS);
 	else
-		call_answered(c, now);
+		call_answered(sk, c, now);
 }
 
 static __always_inline void call_read(const struct sock *sk, struct call_conn *c, __u32 bytes)
@@ -556,9 +602,10 @@ static __always_inline void call_read(const struct sock *sk, struct call_conn *c
 		c->phase = CALL_ANSWERED;
 		c->bucket = 0;
 	} else if (c->phase == CALL_WAITING) {
-		call_first_read(tp, c, bytes, now);
+		call_first_read(sk, tp, c, bytes, now);
 	} else if (c->phase == CALL_ANSWERED && tp->write_seq != c->end_seq) {
 		call_add(c, CALLS_UNTIMED, 1);
+		c->index++;
 		c->phase = CALL_OVERTAKEN;
 	} else if (c->phase == CALL_ANSWERED) {
 		call_goes_on(c, now);

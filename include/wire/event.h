@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* A sampled exchange, sent over the ring buffer when it is complete. */
+/* Sampled exchanges and calls, sent over the ring buffer; their sizes distinguish them. */
 #ifndef WIRE_EVENT_H
 #define WIRE_EVENT_H
 
 #include <linux/types.h>
 #include "wire/flow.h"
 
-/* CLOCK_MONOTONIC, nanoseconds. on_wire_ns and acked_ns are 0 if not measured. */
+/* Sent when it is complete. CLOCK_MONOTONIC, nanoseconds. on_wire_ns and acked_ns are 0 if not measured. */
 struct exchange_event {
 	struct flow flow;
 	__u32 index; /* of the exchange on its connection, from 0 */
@@ -28,5 +28,17 @@ struct exchange_event {
 };
 
 _Static_assert(sizeof(struct exchange_event) == 40 + 16 + 80, "no hidden padding");
+
+/* With --calls: a call of an observed service's process, sent when its response begins. */
+struct call_event {
+	struct flow flow; /* as the upstream sees it */
+	__u32 index;	  /* of the call on its connection, from 0 */
+	__u32 service;	  /* the caller's */
+	__u32 pad;
+	__u64 begin_ns;	   /* its first byte was written */
+	__u64 answered_ns; /* the first byte of the response was read */
+};
+
+_Static_assert(sizeof(struct call_event) == 40 + 8 + 16, "no hidden padding");
 
 #endif

@@ -110,7 +110,7 @@ static void drop_pointers(struct run_service *service)
 	service->called_count = 0;
 	service->timed_calls = NULL;
 	service->timed_call_count = 0;
-	service->samples = NULL;
+	service->samples = service->call_samples = NULL;
 	service->series = NULL;
 	service->place = (struct run_place){};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sampled exchanges: takes them out of the ring and keeps a bounded number for each open period. A full period halves
+ * Sampled exchanges, and with --calls sampled calls: takes them out of the ring and keeps a bounded number for each open period. A full period halves
  * its threshold and drops the exchanges above it. The kernel then sends no more than the most demanding period wants.
  * So all exchanges are kept at low rates, and at high ones a fair choice that the driver can make as well
  * (wire/flow.h).
@@ -26,6 +26,7 @@ struct source_samples {
 	uint64_t begun_ns; /* only exchanges that arrived since then count */
 	uint64_t threshold;
 	struct run_samples **by_service; /* NULL: none yet */
+	struct run_samples **calls;	 /* by caller, likewise */
 	uint64_t *lost;			 /* by service: the loss before the period */
 	uint64_t kept;			 /* of all services */
 };
@@ -116,7 +117,10 @@ static void samples_free(struct source_samples *samples, uint32_t services)
 		return;
 	for (uint32_t i = 0; samples->by_service && i < services; i++)
 		run_samples_free(samples->by_service[i]);
+	for (uint32_t i = 0; samples->calls && i < services; i++)
+		run_samples_free(samples->calls[i]);
 	free(samples->by_service);
+	free(samples->calls);
 	free(samples->lost);
 	free(samples);
 }
@@ -133,6 +137,11 @@ static void tell_kernel(struct source_ring *ring)
 	loader_set_sample_threshold(ring->loader, threshold);
 }
 
+static size_t count_of(const struct run_samples *samples)
+{
+	return samples ? samples->count : 0;
+}
+
 static void count_kept(struct source_ring *ring)
 {
 	ring->kept = 0;
@@ -143,7 +152,8 @@ static void count_kept(struct source_ring *ring)
 			continue;
 		samples->kept = 0;
 		for (uint32_t j = 0; j < ring->services; j++)
-			samples->kept += samples->by_service[j] ? samples->by_service[j]->count : 0;
+			samples->kept +=
+				count_of(samples->by_service[j]) + count_of(samples->calls[j]);
 		ring->kept += samples->kept;
 	}
 }
@@ -162,15 +172,18 @@ static void halve(struct source_ring *ring, struct source_samples *samples)
 	for (uint32_t i = 0; i < ring->services; i++) {
 		if (samples->by_service[i])
 			run_samples_lower(samples->by_service[i], samples->threshold);
+		if (samples->calls[i])
+			run_samples_lower(samples->calls[i], samples->threshold);
 	}
 	count_kept(ring);
 	tell_kernel(ring);
 }
 
-/* A sampled exchange, and what it becomes. */
+/* A sampled exchange or call, and what it becomes. */
 struct offered {
-	const struct exchange_event *event;
-	uint32_t index; /* of its service */
+	bool call;
+	uint64_t begin_ns;
+	uint32_t index; /* of its service, or of its caller */
 	uint32_t hash;
 	bool adds_up;
 	struct run_sample sample;
@@ -179,14 +192,16 @@ struct offered {
 static int offer(struct source_ring *ring, struct source_samples *samples,
 		 const struct offered *offered)
 {
+	struct run_samples **place =
+		&(offered->call ? samples->calls : samples->by_service)[offered->index];
 	struct run_samples *of_service;
 	struct run_sample *kept;
 
-	if (offered->event->arrival_ns < samples->begun_ns)
+	if (offered->begin_ns < samples->begun_ns)
 		return 0;
-	if (!samples->by_service[offered->index])
-		samples->by_service[offered->index] = run_samples_new();
-	of_service = samples->by_service[offered->index];
+	if (!*place)
+		*place = run_samples_new();
+	of_service = *place;
 	if (!of_service)
 		return -ENOMEM;
 	while (offered->hash < samples->threshold && is_full(ring, samples, of_service))
@@ -214,9 +229,9 @@ static size_t octave_of(uint64_t residence_ns)
 	return octave < RUN_NEWEST ? octave : RUN_NEWEST - 1;
 }
 
-static int keep_newest(struct source_ring *ring, const struct offered *offered)
+static int keep_newest(struct source_ring *ring, const struct exchange_event *e,
+		       const struct offered *offered)
 {
-	const struct exchange_event *e = offered->event;
 	struct run_newest **newest = &ring->newest[offered->index];
 
 	if (!offered->adds_up)
@@ -230,26 +245,60 @@ static int keep_newest(struct source_ring *ring, const struct offered *offered)
 	return 0;
 }
 
-static int take_event(struct source_ring *ring, const struct exchange_event *e)
+/* Return whether the event is still of the service: its slot may be another one's by now. */
+static bool is_of(const struct source_ring *ring, uint32_t service)
+{
+	uint32_t index = service_index(service);
+
+	return index < ring->services && loader_service_number(ring->loader, index) == service;
+}
+
+static int offer_all(struct source_ring *ring, const struct offered *offered)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < PERIODS && !r; i++) {
+		if (ring->periods[i])
+			r = offer(ring, ring->periods[i], offered);
+	}
+	return r;
+}
+
+static int take_exchange(struct source_ring *ring, const struct exchange_event *e)
 {
 	struct offered offered = {
-		.event = e,
+		.begin_ns = e->arrival_ns,
 		.index = service_index(e->service),
 		.hash = exchange_hash(flow_hash(&e->flow), e->index),
 	};
-	int r = 0;
+	int r;
 
-	/* Its slot may be another service's by now. */
-	if (offered.index >= ring->services ||
-	    loader_service_number(ring->loader, offered.index) != e->service)
+	if (!is_of(ring, e->service))
 		return 0;
 	sample_from(e, &offered.sample);
 	offered.adds_up = adds_up(e, &offered.sample);
-	for (size_t i = 0; i < PERIODS && !r; i++) {
-		if (ring->periods[i])
-			r = offer(ring, ring->periods[i], &offered);
-	}
-	return r ? r : keep_newest(ring, &offered);
+	r = offer_all(ring, &offered);
+	return r ? r : keep_newest(ring, e, &offered);
+}
+
+/* A call has the form of a driver's sample: it was sent, and answered. */
+static int take_call(struct source_ring *ring, const struct call_event *e)
+{
+	struct offered offered = {
+		.call = true,
+		.begin_ns = e->begin_ns,
+		.index = service_index(e->service),
+		.hash = exchange_hash(flow_hash(&e->flow), e->index),
+		.adds_up = e->begin_ns && e->begin_ns <= e->answered_ns,
+		.sample = {.flow = e->flow, .index = e->index},
+	};
+
+	if (!is_of(ring, e->service))
+		return 0;
+	set_value(&offered.sample, RUN_SAMPLE_START, &offered.sample.start_ns, e->begin_ns);
+	set_value(&offered.sample, RUN_SAMPLE_ROUND_TRIP, &offered.sample.round_trip_ns,
+		  e->answered_ns - e->begin_ns);
+	return offer_all(ring, &offered);
 }
 
 /* A negative result ends the drain; the event is taken in any case. */
@@ -257,10 +306,10 @@ static int on_event(void *context, void *data, size_t size)
 {
 	struct source_ring *ring = context;
 
-	if (size < sizeof(struct exchange_event))
-		return 0;
-	if (!ring->error)
-		ring->error = take_event(ring, data);
+	if (!ring->error && size == sizeof(struct exchange_event))
+		ring->error = take_exchange(ring, data);
+	else if (!ring->error && size == sizeof(struct call_event))
+		ring->error = take_call(ring, data);
 	return ring->error || !--ring->budget ? -ECANCELED : 0;
 }
 
@@ -274,7 +323,7 @@ int source_ring_drain(struct source_ring *ring)
 	/* Edge-triggered: this clears the edge, or poll() would return without end. */
 	(void)epoll_wait(ring->epoll_fd, &event, 1, 0);
 	ring->error = 0;
-	ring->budget = loader_config(ring->loader)->ring_bytes / sizeof(struct exchange_event);
+	ring->budget = loader_config(ring->loader)->ring_bytes / sizeof(struct call_event);
 	r = ring_buffer__consume(ring->buffer);
 	return r < 0 && r != -ECANCELED ? r : ring->error;
 }
@@ -288,9 +337,10 @@ static int samples_new(uint32_t services, struct source_samples **ret_samples)
 	if (!samples)
 		return -ENOMEM;
 	samples->by_service = calloc(services, sizeof(struct run_samples *));
+	samples->calls = calloc(services, sizeof(struct run_samples *));
 	samples->lost = calloc(services, sizeof(uint64_t));
 	samples->threshold = RUN_SAMPLE_ALL;
-	if (!samples->by_service || !samples->lost) {
+	if (!samples->by_service || !samples->calls || !samples->lost) {
 		samples_free(samples, services);
 		return -ENOMEM;
 	}
@@ -343,6 +393,7 @@ void source_ring_forget(struct source_ring *ring, uint32_t index)
 		if (!samples)
 			continue;
 		run_samples_free(TAKE_PTR(samples->by_service[index]));
+		run_samples_free(TAKE_PTR(samples->calls[index]));
 		samples->lost[index] = 0;
 	}
 	if (!ring)
@@ -366,17 +417,32 @@ static int copy_samples(const struct run_samples *from, struct run_samples *to)
 	return 0;
 }
 
+/* @from is NULL if there were none. Set *ret_samples to a copy. */
+static int read_samples(const struct source_ring *ring, const struct source_samples *samples,
+			uint32_t index, const struct run_samples *from,
+			struct run_samples **ret_samples)
+{
+	struct run_samples *copy = *ret_samples = run_samples_new();
+
+	if (!copy)
+		return -ENOMEM;
+	copy->threshold = samples->threshold;
+	copy->lost = source_slots_lost(ring->loader, index) - samples->lost[index];
+	return copy_samples(from, copy);
+}
+
 int source_ring_read(const struct source_ring *ring, const struct source_samples *samples,
 		     uint32_t index, struct run_service *service)
 {
+	int r;
+
 	if (!samples)
 		return 0;
-	service->samples = run_samples_new();
-	if (!service->samples)
-		return -ENOMEM;
-	service->samples->threshold = samples->threshold;
-	service->samples->lost = source_slots_lost(ring->loader, index) - samples->lost[index];
-	return copy_samples(samples->by_service[index], service->samples);
+	r = read_samples(ring, samples, index, samples->by_service[index], &service->samples);
+	if (!r && loader_config(ring->loader)->calls)
+		r = read_samples(ring, samples, index, samples->calls[index],
+				 &service->call_samples);
+	return r;
 }
 
 void source_ring_read_newest(const struct source_ring *ring, uint32_t index,

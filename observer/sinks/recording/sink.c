@@ -241,6 +241,7 @@ static int end(struct sink *sink, struct run *run)
 	/* Its points stand in the file already, as readings. */
 	for (size_t i = 0; i < run->service_count; i++) {
 		run_samples_free(TAKE_PTR(run->services[i].samples));
+		run_samples_free(TAKE_PTR(run->services[i].call_samples));
 		run_series_free(TAKE_PTR(run->services[i].series));
 	}
 	r = append(of(sink), run);
