@@ -133,7 +133,7 @@ static int compare_clocks(const struct join_pair *one, const struct join_pair *o
 	const char *host2 = run->services[other->service].host;
 	int order = strcmp(host ? host : "", host2 ? host2 : "");
 
-	if (order || run->driver->part_count < 2)
+	if (order || !run->driver || run->driver->part_count < 2)
 		return order;
 	return memcmp(one->seen->flow.client, other->seen->flow.client,
 		      sizeof(one->seen->flow.client));

@@ -315,8 +315,8 @@ void join_drop_samples(struct run *run)
 	if (!run->joined)
 		return;
 	for (size_t i = 0; i < run->service_count; i++) {
-		run_samples_free(run->services[i].samples);
-		run->services[i].samples = NULL;
+		run_samples_free(TAKE_PTR(run->services[i].samples));
+		run_samples_free(TAKE_PTR(run->services[i].call_samples));
 	}
 	if (!run->driver)
 		return;

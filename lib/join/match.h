@@ -42,7 +42,12 @@ void join_check_clocks(const struct run *run, struct join_match *match);
  * processes call. Their rows are appended to the front's, whose @called then has none of them. 0 or -ENOMEM.
  */
 int join_pair_hosts(struct run *run);
-/* nest.c: lay the exchanges of upstreams into those of their fronts, where both have samples. 0 or -ENOMEM. */
+/* Return whether the service has the address @towards: it is bound to it, or its sampled exchanges came there. */
+bool join_has_address(const struct run_service *service, const char *towards);
+/*
+ * nest.c: lay the exchanges of upstreams into those of their fronts, where both have samples; of an upstream on another
+ * host, the calls that the front's own host has sampled. 0 or -ENOMEM.
+ */
 int join_nest(struct run *run);
 
 #endif

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * The wait of single requests for an upstream in the same network namespace, whose exchanges have times by the same
- * clock. A call begins after its front has read the request, and is answered before the front responds. So it is of a
+ * clock. Of an upstream on another host these are the calls that the front's own host has sampled (calls.c). A call begins after its front has read the request, and is answered before the front responds. So it is of a
  * request that it lies in. If that is one only, it is that one's. All calls that lie in a request are its upper bound.
  *
  * Nothing is assumed of how many calls a request makes, nor of their order. It needs all exchanges of both: without a
  * request, its call would seem to be of another one.
  */
-#include "match.h"
+#include "calls.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -28,10 +28,14 @@
 struct lying {
 	uint64_t begin_ns, end_ns;
 	bool outside; /* a call that lies in no request */
+	/* Of a call, or JOIN_NOT_PAIRED; of a request, the sum of its calls'. */
+	uint64_t there_ns;
 	/* Only of a request. */
 	uint64_t service_ns;
 	uint64_t least_ns, most_ns;
 	uint64_t counted_ns; /* least_ns has the calls until then */
+	uint64_t between_ns;
+	bool undivided; /* one of its calls is not paired, or overlaps with another one or the time before its service */
 	bool calls;
 };
 
@@ -62,6 +66,7 @@ static bool lying_from(const struct run_sample *sample, bool call, struct lying 
 		.begin_ns = call ? sample->arrival_ns : read_ns,
 		.end_ns = read_ns + stages[STAGE_RECEIVE] + stages[STAGE_SERVICE],
 		.service_ns = stages[STAGE_SERVICE],
+		.there_ns = call ? JOIN_NOT_PAIRED : 0,
 	};
 	return (sample->known & needed) == needed;
 }
@@ -74,6 +79,25 @@ static int list_of(const struct run_samples *samples, bool call, struct lying_li
 	for (size_t i = 0; i < samples->count; i++)
 		if (lying_from(&samples->samples[i], call, &ret_list->list[ret_list->count]))
 			ret_list->count++;
+	qsort(ret_list->list, ret_list->count, sizeof(*ret_list->list), compare_begins);
+	return 0;
+}
+
+/* The calls that the front's host has sampled. */
+static int list_of_calls(const struct join_calls *calls, struct lying_list *ret_list)
+{
+	ret_list->list = calloc(calls->sent->count + 1, sizeof(*ret_list->list));
+	if (!ret_list->list)
+		return -ENOMEM;
+	for (; ret_list->count < calls->sent->count; ret_list->count++) {
+		const struct run_sample *sample = &calls->sent->samples[ret_list->count];
+
+		ret_list->list[ret_list->count] = (struct lying){
+			.begin_ns = sample->start_ns,
+			.end_ns = sample->start_ns + sample->round_trip_ns,
+			.there_ns = calls->there_ns[ret_list->count],
+		};
+	}
 	qsort(ret_list->list, ret_list->count, sizeof(*ret_list->list), compare_begins);
 	return 0;
 }
@@ -95,6 +119,20 @@ static uint64_t wait_for(const struct lying *request, const struct lying *call,
 		return 0;
 	*counted_ns = to_ns;
 	return to_ns - from_ns;
+}
+
+/* Add a call that can only be the request's. */
+static void add_own(struct lying *request, const struct lying *call)
+{
+	uint64_t waited_ns = wait_for(request, call, &request->counted_ns);
+
+	request->least_ns += waited_ns;
+	if (call->there_ns == JOIN_NOT_PAIRED || waited_ns != call->end_ns - call->begin_ns) {
+		request->undivided = true;
+		return;
+	}
+	request->there_ns += call->there_ns;
+	request->between_ns += waited_ns - call->there_ns;
 }
 
 /*
@@ -122,7 +160,7 @@ static uint64_t add_certain(struct lying_list *requests, struct lying_list *call
 		call->outside = !last || last->end_ns < call->end_ns;
 		outside += call->outside;
 		if (!call->outside && second_ns < call->end_ns)
-			last->least_ns += wait_for(last, call, &last->counted_ns);
+			add_own(last, call);
 	}
 	return outside;
 }
@@ -183,6 +221,24 @@ static void add_to(const struct lying *request, struct run_nested_sum *sum)
 	sum->most_ns += request->most_ns;
 }
 
+/* Add the parts of a request whose wait is known, if all its calls are paired. */
+static void divide(const struct lying *request, uint64_t slow_ns, struct run_divided *divided)
+{
+	uint64_t own_ns = request->service_ns - request->there_ns - request->between_ns;
+
+	if (!divided || request->undivided || !request->least_ns)
+		return;
+	histogram_record(&divided->own, own_ns);
+	histogram_record(&divided->there, request->there_ns);
+	histogram_record(&divided->between, request->between_ns);
+	if (request->service_ns < slow_ns)
+		return;
+	divided->slowest++;
+	divided->slowest_own_ns += own_ns;
+	divided->slowest_there_ns += request->there_ns;
+	divided->slowest_between_ns += request->between_ns;
+}
+
 static void count_request(const struct lying *request, struct run_nested *nested)
 {
 	double doubt_ns = (double)(request->most_ns - request->least_ns);
@@ -197,18 +253,20 @@ static void count_request(const struct lying *request, struct run_nested *nested
 		nested->paired++;
 		histogram_record(&nested->upstream, request->most_ns);
 		histogram_record(&nested->rest, request->service_ns - request->most_ns);
+		divide(request, nested->slowest.from_ns, nested->divided);
 	}
 }
 
+/* @far: the calls of an upstream on another host; NULL: it is on the front's. */
 static int nest(const struct run_service *front, const struct run_service *upstream,
-		struct run_nested *nested)
+		const struct join_calls *far, struct run_nested *nested)
 {
 	struct lying_list requests = {0}, calls = {0};
 	int err = list_of(front->samples, false, &requests);
 	size_t first = 0;
 
 	if (!err)
-		err = list_of(upstream->samples, true, &calls);
+		err = far ? list_of_calls(far, &calls) : list_of(upstream->samples, true, &calls);
 	if (!err)
 		err = find_slowest(&requests, &nested->slowest.from_ns);
 	if (!err)
@@ -234,6 +292,22 @@ static uint64_t not_sampled(const struct run_service *service)
 		       : 0;
 }
 
+/* Write why requests or calls are missing, as @threshold is lower or by what else both ways share. */
+static void write_not_all(const struct run_service *front, const struct run_upstream *row,
+			  uint64_t threshold, size_t size, char *ret_text)
+{
+	if (row->serves_too.known)
+		snprintf(ret_text, size,
+			 "the calls may be for port %" PRIu64 ", which its processes serve, too",
+			 row->serves_too.value);
+	else if (threshold < RUN_SAMPLE_ALL)
+		snprintf(ret_text, size,
+			 "one of %" PRIu64 " exchanges is sampled, and all are needed",
+			 (uint64_t)RUN_SAMPLE_ALL / (threshold ? threshold : 1));
+	else if (front->losses[RUN_LOSS_MULTIPLEXED])
+		snprintf(ret_text, size, "requests on HTTP/2 connections are not timed");
+}
+
 /* Write why it is not known of which requests the calls are; "": it is. */
 static void write_reason(const struct run_service *front, const struct run_service *upstream,
 			 const struct run_upstream *row, size_t size, char *ret_text)
@@ -245,21 +319,14 @@ static void write_reason(const struct run_service *front, const struct run_servi
 	uint64_t missing = requests + calls + front->samples->lost + upstream->samples->lost;
 	uint64_t given_up = run_upstream_given_up(front, upstream);
 
-	ret_text[0] = '\0';
-	if (row->host)
-		snprintf(ret_text, size, "the two hosts have no common clock");
-	else if (row->others)
+	if (row->others)
 		snprintf(ret_text, size, "%" PRIu64 " of the connections to it are of others",
 			 row->others);
-	else if (row->serves_too.known)
-		snprintf(ret_text, size,
-			 "the calls may be for port %" PRIu64 ", which its processes serve, too",
-			 row->serves_too.value);
-	else if (threshold < RUN_SAMPLE_ALL)
-		snprintf(ret_text, size,
-			 "one of %" PRIu64 " exchanges is sampled, and all are needed",
-			 (uint64_t)RUN_SAMPLE_ALL / (threshold ? threshold : 1));
-	else if (front->losses[RUN_LOSS_MULTIPLEXED] || upstream->losses[RUN_LOSS_MULTIPLEXED])
+	else
+		write_not_all(front, row, threshold, size, ret_text);
+	if (*ret_text)
+		return;
+	if (upstream->losses[RUN_LOSS_MULTIPLEXED])
 		snprintf(ret_text, size, "requests on HTTP/2 connections are not timed");
 	/* Requests from before the period are no samples, nor are their calls. */
 	else if (calls > requests ||
@@ -270,6 +337,36 @@ static void write_reason(const struct run_service *front, const struct run_servi
 		snprintf(ret_text, size, "%" PRIu64 " calls got no answer", given_up);
 }
 
+/* Likewise, of an upstream on another host. Its front's own host has all that is needed. */
+static void write_far_reason(const struct run_service *front, const struct run_upstream *row,
+			     const struct join_calls *calls, size_t size, char *ret_text)
+{
+	uint64_t threshold = front->samples->threshold < calls->sent->threshold
+				     ? front->samples->threshold
+				     : calls->sent->threshold;
+	uint64_t all = calls->answered + calls->hidden,
+		 missing = all > calls->sent->count ? all - calls->sent->count : 0;
+	uint64_t requests = not_sampled(front);
+
+	write_not_all(front, row, threshold, size, ret_text);
+	if (*ret_text)
+		return;
+	if (calls->uncut)
+		snprintf(ret_text, size, "%" PRIu64 " connections to it are not cut into calls",
+			 calls->uncut);
+	else if ((double)missing > NEGLIGIBLE * (double)all)
+		snprintf(ret_text, size,
+			 "%" PRIu64 " of %" PRIu64 " calls are not sampled, and all are needed: "
+						   "those in TLS are not, nor those "
+			 "of %" PRIu64 " connections that are older than the observation",
+			 missing, all, calls->older);
+	else if ((double)(requests + front->samples->lost) > NEGLIGIBLE * (double)front->exchanges)
+		snprintf(ret_text, size, "%" PRIu64 " requests are not sampled, and all are needed",
+			 requests + front->samples->lost);
+	else if (calls->failed)
+		snprintf(ret_text, size, "%" PRIu64 " calls got no answer", calls->failed);
+}
+
 static void write_outside(const struct run_nested *nested, uint64_t calls, size_t size,
 			  char *ret_text)
 {
@@ -278,21 +375,84 @@ static void write_outside(const struct run_nested *nested, uint64_t calls, size_
 			 nested->outside, calls);
 }
 
-static int judge(const struct run_service *front, const struct run_service *upstream,
-		 const struct run_upstream *row, struct run_nested *nested)
+static void nested_clear(struct run_nested *nested)
 {
-	char reason[128];
+	free(nested->reason);
+	free(nested->divided);
+	*nested = (struct run_nested){0};
+}
+
+/* @far: as for nest(). @reason: why the calls are not known; "": they are. */
+static int judge(const struct run_service *front, const struct run_service *upstream,
+		 const struct join_calls *far, char *reason, size_t size, struct run_nested *nested)
+{
+	uint64_t calls = far ? far->sent->count : upstream->samples->count;
 	int err = 0;
 
-	write_reason(front, upstream, row, sizeof(reason), reason);
 	if (!*reason) {
-		err = nest(front, upstream, nested);
-		write_outside(nested, upstream->samples->count, sizeof(reason), reason);
+		err = nest(front, upstream, far, nested);
+		write_outside(nested, calls, size, reason);
 	}
 	if (err || !*reason)
 		return err;
-	*nested = (struct run_nested){.reason = strdup(reason)};
+	nested_clear(nested);
+	nested->reason = strdup(reason);
 	return nested->reason ? 0 : -ENOMEM;
+}
+
+/* Of an upstream on another host there are the calls of the front's own host, if it has sampled them. */
+static int judge_far(const struct run_service *front, const struct run_service *upstream,
+		     struct run_upstream *row)
+{
+	struct join_calls calls = {0};
+	char reason[192] = "";
+	int err;
+
+	row->pairs = calloc(1, sizeof(*row->pairs));
+	row->nested->divided = calloc(1, sizeof(*row->nested->divided));
+	if (!row->pairs || !row->nested->divided)
+		return -ENOMEM;
+	err = join_calls_open(front, upstream, row->pairs, &calls);
+	if (!err) {
+		write_far_reason(front, row, &calls, sizeof(reason), reason);
+		err = judge(front, upstream, &calls, reason, sizeof(reason), row->nested);
+	}
+	join_calls_close(&calls);
+	return err;
+}
+
+static int judge_row(const struct run_service *front, const struct run_service *upstream,
+		     struct run_upstream *row)
+{
+	char reason[192] = "";
+
+	if (row->nested)
+		nested_clear(row->nested);
+	else
+		row->nested = calloc(1, sizeof(*row->nested));
+	free(row->pairs ? row->pairs->reason : NULL);
+	free(TAKE_PTR(row->pairs));
+	if (!row->nested)
+		return -ENOMEM;
+	if (row->host && front->call_samples)
+		return judge_far(front, upstream, row);
+	if (row->host)
+		snprintf(reason, sizeof(reason),
+			 "the two hosts have no common clock (--calls on the front's host needs "
+			 "none)");
+	else
+		write_reason(front, upstream, row, sizeof(reason), reason);
+	return judge(front, upstream, NULL, reason, sizeof(reason), row->nested);
+}
+
+/* Return whether there is something to lay into the front's requests. */
+static bool has_calls(const struct run_service *front, const struct run_service *upstream,
+		      const struct run_upstream *row)
+{
+	if (!upstream || !front->samples->count)
+		return false;
+	return (row->host && front->call_samples) ||
+	       (upstream->samples && upstream->samples->count);
 }
 
 int join_nest(struct run *run)
@@ -306,13 +466,8 @@ int join_nest(struct run *run)
 			struct run_upstream *row = &front->upstreams[k];
 			const struct run_service *upstream = run_upstream_service(run, front, row);
 
-			if (!upstream || !upstream->samples || !front->samples->count ||
-			    !upstream->samples->count)
-				continue;
-			free(row->nested ? row->nested->reason : NULL);
-			free(row->nested);
-			row->nested = calloc(1, sizeof(*row->nested));
-			err = row->nested ? judge(front, upstream, row, row->nested) : -ENOMEM;
+			if (has_calls(front, upstream, row))
+				err = judge_row(front, upstream, row);
 		}
 	}
 	return err;

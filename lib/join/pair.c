@@ -17,8 +17,7 @@
 #include "sojourn/text.h"
 #include "sojourn/units.h"
 
-/* A service's address is the one that it is bound to, or those of its sampled exchanges. */
-static bool has_address(const struct run_service *service, const char *towards)
+bool join_has_address(const struct run_service *service, const char *towards)
 {
 	char own[sizeof(((struct run_call *)NULL)->towards)];
 	bool v6 = strchr(service->address, ':');
@@ -50,7 +49,7 @@ static size_t find_at(const struct run *run, const struct run_service *front, co
 
 		if (service->port != port || !service->host ||
 		    text_same(service->host, front->host) ||
-		    strcmp(service->protocol, "tcp") != 0 || !has_address(service, towards))
+		    strcmp(service->protocol, "tcp") != 0 || !join_has_address(service, towards))
 			continue;
 		*ret_service = service;
 		found++;

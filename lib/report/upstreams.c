@@ -205,6 +205,50 @@ static void print_rest(FILE *file, const struct run_service *front,
 				as_time((double)upstreams[i].service->min_rtt_ns.value));
 }
 
+/* Print how the service of the slowest requests divides, as far as their calls are paired with exchanges there. */
+static void print_divided(FILE *file, const struct run_nested *nested)
+{
+	const struct run_divided *divided = nested->divided;
+	uint64_t sum_ns = !divided ? 0
+				   : divided->slowest_own_ns + divided->slowest_there_ns +
+					     divided->slowest_between_ns;
+	double part = sum_ns ? 100.0 / (double)sum_ns : 0;
+
+	if (!sum_ns)
+		return;
+	if (divided->slowest < nested->slowest.count)
+		fprintf(file, ". Of the %s whose calls are paired", as_count(divided->slowest));
+	else
+		fputs(":", file);
+	fprintf(file, " %s were there, %s between both, and %s its own",
+		as_share(part * (double)divided->slowest_there_ns),
+		as_share(part * (double)divided->slowest_between_ns),
+		as_share(part * (double)divided->slowest_own_ns));
+}
+
+/* Print what single calls took longer for the front than there. */
+static void print_pairs(FILE *file, const struct report_upstream *upstream)
+{
+	const struct run_call_pairs *pairs = upstream->row->pairs;
+	const struct histogram *between = &pairs->between;
+
+	if (!pairs->paired) {
+		fprintf(file, ". No call is paired with an exchange there: %s",
+			pairs->reason ? pairs->reason : "there is none");
+		return;
+	}
+	fprintf(file,
+		". Of %s calls, each paired with its exchange on %s, a mean of %s passed between "
+		"both "
+		"(p50 %s, p99 %s, max %s) and %s there until the response",
+		as_count(pairs->paired), upstream->row->host, as_time(histogram_mean(between)),
+		as_time((double)histogram_quantile(between, 0.5)),
+		as_time((double)histogram_quantile(between, 0.99)), as_time((double)between->max),
+		as_time(histogram_mean(&pairs->there)));
+	if (pairs->reason)
+		fprintf(file, "; %s", pairs->reason);
+}
+
 /* Print the wait of the slowest requests, which is not known better than to the calls within them. */
 static void print_slowest(FILE *file, const struct report_upstream *upstream)
 {
@@ -226,6 +270,7 @@ static void print_slowest(FILE *file, const struct report_upstream *upstream)
 	else
 		fprintf(file, "%s to %s was the wait for %s: other requests were in flight", least,
 			most, upstream->name);
+	print_divided(file, nested);
 }
 
 /* Print all upstreams, @count of them, those that take most first. */
@@ -264,6 +309,9 @@ static void print_upstreams(FILE *file, const struct run_service *front,
 				"%s%s calls %s%s (port %u), and how long it waits is not known: %s",
 				known++ ? ". " : "", name, upstreams[i].name, upstreams[i].on,
 				upstreams[i].service->port, upstreams[i].unknown);
+	for (size_t i = 0; i < count; i++)
+		if (upstreams[i].row->pairs)
+			print_pairs(file, &upstreams[i]);
 }
 
 bool report_upstreams_text(const struct run *run, const struct run_service *front, size_t size,
