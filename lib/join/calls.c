@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parts.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/units.h"
 
@@ -121,24 +122,11 @@ static void copy_counts(const struct join_match *match, struct run_call_pairs *p
 
 /* ---- why calls are not paired ---- */
 
-static void write_causes(FILE *text, const struct run_service *upstream)
+static void write_reason(FILE *text, const struct run *there, const struct run_call_pairs *pairs)
 {
-	uint64_t older = upstream->losses[RUN_LOSS_PREEXISTING] + upstream->older_connections.value;
+	const struct run_samples *samples = there->services[0].samples;
 
-	if (upstream->samples->lost)
-		fprintf(text, "; its observer lost %" PRIu64 " samples", upstream->samples->lost);
-	if (older)
-		fprintf(text, "; %" PRIu64 " of its connections are older than the observation",
-			older);
-	if (upstream->losses[RUN_LOSS_MULTIPLEXED])
-		fprintf(text, "; %" PRIu64 " %s", upstream->losses[RUN_LOSS_MULTIPLEXED],
-			run_loss_help[RUN_LOSS_MULTIPLEXED]);
-}
-
-static void write_reason(FILE *text, const struct run_service *upstream,
-			 const struct run_call_pairs *pairs)
-{
-	if (!upstream->samples || !upstream->samples->threshold) {
+	if (!samples || !samples->threshold) {
 		fputs("the upstream's observer took no samples", text);
 	} else if (!pairs->calls) {
 		fputs("no call is sampled", text);
@@ -147,11 +135,11 @@ static void write_reason(FILE *text, const struct run_service *upstream,
 		      "translated"
 		      " in between, or it has no sample of them",
 		      text);
-		write_causes(text, upstream);
+		join_write_causes(text, there);
 	} else if (pairs->unknown_flow + pairs->unmatched) {
 		fprintf(text, "of %" PRIu64 " calls its host has no sample",
 			pairs->unknown_flow + pairs->unmatched);
-		write_causes(text, upstream);
+		join_write_causes(text, there);
 	} else if (pairs->ambiguous) {
 		fprintf(text,
 			"%" PRIu64 " calls were left out: their source port was used again, and "
@@ -166,7 +154,7 @@ static void write_reason(FILE *text, const struct run_service *upstream,
 	}
 }
 
-static int explain(const struct run_service *upstream, struct run_call_pairs *pairs)
+static int explain(const struct run *there, struct run_call_pairs *pairs)
 {
 	autofree char *reason = NULL;
 	size_t length = 0;
@@ -174,7 +162,7 @@ static int explain(const struct run_service *upstream, struct run_call_pairs *pa
 
 	if (!text)
 		return -ENOMEM;
-	write_reason(text, upstream, pairs);
+	write_reason(text, there, pairs);
 	if (fclose(text))
 		return -ENOMEM;
 	if (length)
@@ -203,7 +191,7 @@ int join_calls_open(const struct run_service *front, const struct run_service *u
 		copy_counts(&match, ret_pairs);
 		for (size_t i = 0; i < match.count; i++)
 			count_pair(&match.pairs[i], ret_pairs, ret_calls);
-		err = explain(upstream, ret_pairs);
+		err = explain(&there, ret_pairs);
 	}
 	free(match.pairs);
 	return err;

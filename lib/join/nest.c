@@ -357,7 +357,7 @@ static void write_far_reason(const struct run_service *front, const struct run_u
 	else if ((double)missing > NEGLIGIBLE * (double)all)
 		snprintf(ret_text, size,
 			 "%" PRIu64 " of %" PRIu64 " calls are not sampled, and all are needed: "
-						   "those in TLS are not, nor those "
+			 "those in TLS are not, nor those "
 			 "of %" PRIu64 " connections that are older than the observation",
 			 missing, all, calls->older);
 	else if ((double)(requests + front->samples->lost) > NEGLIGIBLE * (double)front->exchanges)

@@ -17,5 +17,7 @@ void join_exchange(const struct join_pair *pair, struct run_exchange *exchange);
  * reason.c: set joined->reason if exchanges could not be joined and the reason is known. -ENOMEM.
  */
 int join_explain(const struct run *run, struct run_joined *joined);
+/* Write "; the observer lost 12 samples; 3 connections older than the observation", of all services of @run. */
+void join_write_causes(FILE *text, const struct run *run);
 
 #endif

@@ -34,8 +34,7 @@ static uint64_t count_seen(const struct run *run)
 	return count;
 }
 
-/* Write "; the observer lost 12 samples; 3 connections older than the observation". */
-static void write_causes(FILE *text, const struct run *run)
+void join_write_causes(FILE *text, const struct run *run)
 {
 	uint64_t lost = count_lost(run);
 
@@ -61,15 +60,15 @@ static void write_none(FILE *text, const struct run *run, const struct run_joine
 		fputs("the driver has no sample below the observer's threshold", text);
 	} else if (!count_seen(run)) {
 		fputs("the observer has no sample of this time", text);
-		write_causes(text, run);
+		join_write_causes(text, run);
 	} else if (joined->unknown_flow == joined->driver_only && joined->other_clients) {
 		fputs("none of the driver's connections is known to the observer, which saw others:"
 		      " NAT or a proxy in between changes addresses or ports",
 		      text);
-		write_causes(text, run);
+		join_write_causes(text, run);
 	} else {
 		fputs("the observer's exchanges are others than the driver's", text);
-		write_causes(text, run);
+		join_write_causes(text, run);
 	}
 }
 
@@ -80,7 +79,7 @@ static void write_some(FILE *text, const struct run *run, const struct run_joine
 	if (joined->driver_only) {
 		fprintf(text, "the observer has no sample of %" PRIu64 " of the driver's exchanges",
 			joined->driver_only);
-		write_causes(text, run);
+		join_write_causes(text, run);
 		separator = "; ";
 	}
 	if (joined->ambiguous) {

@@ -67,7 +67,7 @@ def test_the_time_of_an_upstream_on_another_host(start, hosts, tmp_path, keep):
         entry, behind = service(whole, front.port), service(whole, lab.port)
         row, = entry["upstreams"]
         assert (row["host"], row["port"], row["others"], row["serves_too"]) == ("behind", lab.port, 0, None)
-        assert row["nested"]["reason"] == "the two hosts have no common clock"
+        assert row["nested"]["reason"].startswith("the two hosts have no common clock")
         assert row["connections"] == (behind["accepted"] if keep else COUNT)
         assert "called" not in entry and "calls" not in entry
         wait_ns = means(behind, "socket_queue", "service") + behind["accept_delay_ns"] / COUNT
