@@ -101,6 +101,26 @@ static void fill_nested(struct run_nested *nested, struct sequence *sequence)
 	set_histogram(&nested->rest, sequence);
 	nested->all = nested_sum(sequence);
 	nested->slowest = nested_sum(sequence);
+	nested->divided = need(calloc(1, sizeof(*nested->divided)));
+	set_histogram(&nested->divided->own, sequence);
+	set_histogram(&nested->divided->there, sequence);
+	set_histogram(&nested->divided->between, sequence);
+	for (uint64_t *sum = &nested->divided->slowest; sum <= &nested->divided->slowest_between_ns;
+	     sum++)
+		*sum = next(sequence);
+}
+
+static struct run_call_pairs *call_pairs(struct sequence *sequence)
+{
+	struct run_call_pairs *pairs = need(calloc(1, sizeof(*pairs)));
+
+	pairs->reason = text("the upstream's observer took no samples");
+	for (uint64_t *count = &pairs->threshold; count <= &pairs->early; count++)
+		*count = next(sequence);
+	set_histogram(&pairs->whole, sequence);
+	set_histogram(&pairs->there, sequence);
+	set_histogram(&pairs->between, sequence);
+	return pairs;
 }
 
 static void fill_timed_calls(struct run_service *service, struct sequence *sequence)
@@ -132,6 +152,7 @@ static void fill_upstreams(struct run_service *service, struct sequence *sequenc
 	set_number(&upstream->serves_too, sequence);
 	upstream->nested = need(calloc(1, sizeof(*upstream->nested)));
 	fill_nested(upstream->nested, sequence);
+	upstream->pairs = call_pairs(sequence);
 	called = need(ARRAY_APPEND(service->called, service->called_count));
 	strcpy(called->towards, "[2001:db8::5]:9000");
 	called->connections = next(sequence);
@@ -349,6 +370,7 @@ static void fill_service(struct run_service *service, struct sequence *sequence)
 	fill_upstreams(service, sequence);
 	fill_timed_calls(service, sequence);
 	service->samples = fill_samples(OBSERVERS, sequence);
+	service->call_samples = fill_samples(RUN_SAMPLE_START | RUN_SAMPLE_ROUND_TRIP, sequence);
 	service->series = support_series(&sequence->last);
 }
 
