@@ -19,6 +19,9 @@
 #include "sojourn/cleanup.h"
 #include "sojourn/units.h"
 
+/* Pairs whose times contradict the others' may be this part of all, and no more. */
+#define NEGLIGIBLE 0.01
+
 /* ---- which calls are to the upstream ---- */
 
 static bool has_port(const char *towards, uint16_t port)
@@ -120,6 +123,20 @@ static void copy_counts(const struct join_match *match, struct run_call_pairs *p
 	pairs->calls = match->count + match->driver_only + match->ambiguous + match->implausible;
 }
 
+/*
+ * If many pairs contradict each other, the two hosts count the calls in different ways. Then those that do not may be
+ * wrong, too.
+ */
+static void leave_out(struct join_match *match)
+{
+	uint64_t all = match->count + match->implausible;
+
+	if ((double)match->implausible <= NEGLIGIBLE * (double)all)
+		return;
+	match->implausible = all;
+	match->count = 0;
+}
+
 /* ---- why calls are not paired ---- */
 
 static void write_reason(FILE *text, const struct run *there, const struct run_call_pairs *pairs)
@@ -136,6 +153,11 @@ static void write_reason(FILE *text, const struct run *there, const struct run_c
 		      " in between, or it has no sample of them",
 		      text);
 		join_write_causes(text, there);
+	} else if (pairs->implausible && !pairs->paired) {
+		fputs("the times of calls contradict those of the exchanges: the two hosts count "
+		      "them in"
+		      " different ways",
+		      text);
 	} else if (pairs->unknown_flow + pairs->unmatched) {
 		fprintf(text, "of %" PRIu64 " calls its host has no sample",
 			pairs->unknown_flow + pairs->unmatched);
@@ -188,6 +210,7 @@ int join_calls_open(const struct run_service *front, const struct run_service *u
 	if (!err)
 		err = join_match(ret_calls->sent, &there, ret_pairs->threshold, &match);
 	if (!err) {
+		leave_out(&match);
 		copy_counts(&match, ret_pairs);
 		for (size_t i = 0; i < match.count; i++)
 			count_pair(&match.pairs[i], ret_pairs, ret_calls);

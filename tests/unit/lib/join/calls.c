@@ -8,7 +8,7 @@
  * - a call is paired with the exchange of the next number (a_request_divides)
  * - a call without an exchange counts as own time (a_call_without_exchange)
  * - calls to other places are not left out (calls_of_other_places)
- * - the clock of either host is believed (a_request_divides)
+ * - some pairs are kept although most contradict each other (numbers_that_differ)
  */
 #include "unit.h"
 
@@ -183,6 +183,22 @@ static void translated_ports(void **state)
 	assert_int_equal(ROW->nested->divided->own.count, 0);
 }
 
+/* An exchange that the front does not count, at the beginning, makes all numbers differ. */
+static void numbers_that_differ(void **state)
+{
+	autorun struct run *run = run_of_two();
+
+	for (uint32_t i = 0; i < 100; i++)
+		add_whole(run, i, 1000000000 + 1000000 * i + 70000 * (i * i % 11), 400);
+	for (size_t i = 0; i < 100; i++)
+		UPSTREAM->samples->samples[i].index++;
+	assert_joins(run);
+	assert_int_equal(ROW->pairs->paired, 0);
+	assert_int_equal(ROW->pairs->implausible + ROW->pairs->unmatched, 100);
+	assert_non_null(strstr(ROW->pairs->reason, "count them in different ways"));
+	assert_int_equal(ROW->nested->divided->own.count, 0);
+}
+
 /* A write's time may be taken when its bytes have arrived. */
 static void longer_there_than_here(void **state)
 {
@@ -259,6 +275,7 @@ int main(void)
 		cmocka_unit_test(a_call_without_exchange),
 		cmocka_unit_test(calls_of_other_places),
 		cmocka_unit_test(translated_ports),
+		cmocka_unit_test(numbers_that_differ),
 		cmocka_unit_test(longer_there_than_here),
 		cmocka_unit_test(overlapping_calls_are_not_divided),
 		cmocka_unit_test(what_makes_it_unknown),
