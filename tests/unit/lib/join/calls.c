@@ -5,7 +5,6 @@
  *
  * Seen to fail:
  * - the upstream's time includes what it waits for the rest of the request (a_request_divides)
- * - a call is paired with the exchange of the next number (a_request_divides)
  * - a call without an exchange counts as own time (a_call_without_exchange)
  * - calls to other places are not left out (calls_of_other_places)
  * - some pairs are kept although most contradict each other (numbers_that_differ)
@@ -183,13 +182,16 @@ static void translated_ports(void **state)
 	assert_int_equal(ROW->nested->divided->own.count, 0);
 }
 
-/* An exchange that the front does not count, at the beginning, makes all numbers differ. */
+/*
+ * An exchange that the front does not count, at the beginning, makes all numbers differ. As most calls come at equal
+ * distances, most pairs agree.
+ */
 static void numbers_that_differ(void **state)
 {
 	autorun struct run *run = run_of_two();
 
 	for (uint32_t i = 0; i < 100; i++)
-		add_whole(run, i, 1000000000 + 1000000 * i + 70000 * (i * i % 11), 400);
+		add_whole(run, i, 1000000000 + 1000000 * i + (i % 5 == 4 ? 100000 : 0), 400);
 	for (size_t i = 0; i < 100; i++)
 		UPSTREAM->samples->samples[i].index++;
 	assert_joins(run);
