@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a service waits for, of upstreams that are observed, too: part of the run document in memory (run.h). */
+/* Upstreams that are observed, too, and the wait for them: part of the run document in memory (run.h). */
 #ifndef SOJOURN_RUN_UPSTREAMS_H
 #define SOJOURN_RUN_UPSTREAMS_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Calls of a front, as its own host has sampled them, and the exchanges of an upstream on another host. Both hosts
- * choose by the same hash of connection and number, so a call and its exchange are matched as an exchange of the driver
+ * choose by the same hash of connection and number. So a call and its exchange are matched as an exchange of the driver
  * is (match.c). The upstream's part is its wait in the sockets there, and its service. The rest of the call passed between
  * both. Only durations are subtracted, each by its own host's clock.
  *

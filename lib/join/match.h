@@ -45,8 +45,8 @@ int join_pair_hosts(struct run *run);
 /* Return whether the service has the address @towards: it is bound to it, or its sampled exchanges came there. */
 bool join_has_address(const struct run_service *service, const char *towards);
 /*
- * nest.c: lay the exchanges of upstreams into those of their fronts, where both have samples; of an upstream on another
- * host, the calls that the front's own host has sampled. 0 or -ENOMEM.
+ * nest.c: lay the exchanges of upstreams into those of their fronts, where both have samples. Of an upstream on another
+ * host these are the calls that the front's own host has sampled. 0 or -ENOMEM.
  */
 int join_nest(struct run *run);
 

@@ -238,9 +238,9 @@ static void print_pairs(FILE *file, const struct report_upstream *upstream)
 		return;
 	}
 	fprintf(file,
-		". Of %s calls, each paired with its exchange on %s, a mean of %s passed between "
+		". %s calls are paired with their exchanges on %s. On average %s passed between "
 		"both "
-		"(p50 %s, p99 %s, max %s) and %s there until the response",
+		"(p50 %s, p99 %s, max %s), and %s there until the response",
 		as_count(pairs->paired), upstream->row->host, as_time(histogram_mean(between)),
 		as_time((double)histogram_quantile(between, 0.5)),
 		as_time((double)histogram_quantile(between, 0.99)), as_time((double)between->max),

@@ -20,7 +20,9 @@ from .test_upstreams import KEEP, Front, upstreams
 
 COUNT = 200
 EACH = 50  # so many requests have one slow one among them
-ON_PATH = 51 * MS  # 70,000 bytes at 10 Mbit/s, of which 5 kB pass at once, and a ms is the clock's
+
+# 70,000 bytes at 10 Mbit/s, of which 5 kB pass at once, without a ms of doubt.
+ON_PATH = 51 * MS
 FRONT = "10.206.0.1"
 POOL = "client_body_buffer_size 128k;" + KEEP % "pool"
 SLOWEST = re.compile(r"Of its slowest 1 % \((\d+) from \S+ ms on\) ([\d.<]+) % was the wait for \S+: ([\d.<]+) % were there, "
@@ -68,8 +70,8 @@ def times(path):
 @pytest.mark.parametrize("where", ["there", "between"])
 @in_quiet
 def test_where_the_slow_requests_are_slow(start, hosts, tmp_path, where):
-    """Four requests of 200 are slow: their backend takes 60 ms, or their 70,000 bytes wait for a path of 10 Mbit/s, which
-    nginx counts as its upstream's time, too. Each call is paired, and the sums are those of the servers' own logs."""
+    """Four requests of 200 are slow: their backend takes 60 ms, or their 70,000 bytes wait for a path of 10 Mbit/s. nginx
+    counts that as its upstream's time, too. Each call is paired, and the sums are those of the servers' own logs."""
     hosts[0].exec(["tc", "qdisc", "replace", "dev", "veth0", "root", "tbf", "rate", "10mbit", "burst", "5kb", "latency", "2s"])
     lab = start(Lab("--truth", tmp_path / "truth.csv", address=hosts[1].address, netns=hosts[1]))
     front = start_front(start, hosts[0], lab.address, lab.port)
@@ -112,7 +114,7 @@ def test_many_at_once_to_another_nginx(start, hosts, tmp_path):
     pairs = row["pairs"]
     assert (pairs["reason"], pairs["calls"], pairs["paired"], pairs["early"]) == (None, 1000, 1000, 0)
     assert row["nested"]["paired"] + row["nested"]["ambiguous"] == 1000
-    assert "1,000 calls, each paired with its exchange on behind" in said, said
+    assert "1,000 calls are paired with their exchanges on behind." in said, said
     # nginx's own time begins when it reads: what waits in its sockets is in neither log, but in the front's.
     least_ns, most_ns = behind.times()[0], front.times()[1]
     lies_within(pairs["there"]["mean_ns"], least_ns - MS, most_ns + MS)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * lib/join/calls.c and nest.c: the calls of a front are paired with the exchanges of an upstream on another host, whatever
- * the two clocks are, and divide the service of the front's requests.
+ * lib/join/calls.c and nest.c: the calls of a front are paired with the exchanges of an upstream on another host. They divide
+ * the service of the front's requests, whatever the two clocks are.
  *
  * Seen to fail:
  * - the upstream's time includes what it waits for the rest of the request (a_request_divides)
