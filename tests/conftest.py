@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Fixtures of all Python tests, and the time limit of each test."""
+import collections
 import contextlib
 import faulthandler
+import os
 import signal
 
 import pytest
@@ -13,6 +15,13 @@ from support.process import Process
 DEFAULT_SECONDS = 60
 # If even the alarm has no effect, all stacks are printed and pytest ends after this many more.
 GRACE_SECONDS = 30
+
+# A property of each test, also in JUnit files: CPU seconds of the test, of its fixtures, and of what they started and
+# waited for.
+CPU = "cpu_seconds"
+CPU_BEFORE = pytest.StashKey()
+# Files that the summary names, with the most CPU time first.
+DEAREST = 15
 
 
 class Overtime(BaseException):
@@ -50,6 +59,16 @@ def limit(item, phase):
         signal.signal(signal.SIGALRM, previous)
 
 
+def cpu_seconds():
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    item.stash[CPU_BEFORE] = cpu_seconds()
+    yield
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_setup(item):
     with limit(item, "set-up"):
@@ -68,11 +87,29 @@ def pytest_runtest_call(item):
 def pytest_runtest_teardown(item):
     with limit(item, "teardown"):
         yield
+    item.user_properties.append((CPU, round(cpu_seconds() - item.stash[CPU_BEFORE], 2)))
+
+
+def print_dearest(terminalreporter, reports):
+    """Print the files whose tests took the most CPU time. Unlike the time that passed, it hardly depends on what runs
+    beside."""
+    spent, tests = collections.Counter(), collections.Counter()
+    for report in reports:
+        if report.when == "teardown":
+            file = report.nodeid.partition("::")[0]
+            spent[file] += dict(report.user_properties).get(CPU, 0)
+            tests[file] += 1
+    if spent:
+        terminalreporter.line(f"CPU time of {sum(tests.values())} tests: {sum(spent.values()):.0f} s, most of it in")
+    for file, seconds in spent.most_common(DEAREST):
+        terminalreporter.line(f"  {seconds:6.1f} s, {tests[file]:4} tests: {file}")
 
 
 def pytest_terminal_summary(terminalreporter):
-    for report in sum(terminalreporter.stats.values(), []):
-        for name, said in getattr(report, "user_properties", ()):
+    reports = [report for report in sum(terminalreporter.stats.values(), []) if isinstance(report, pytest.TestReport)]
+    print_dearest(terminalreporter, reports)
+    for report in reports:
+        for name, said in report.user_properties:
             if name == timing.AGAIN and report.when == "call":
                 terminalreporter.line(f"tried again: {report.nodeid}: {said.splitlines()[0]}")
 
