@@ -2,8 +2,11 @@
 """Fixtures of the integration tests, all of which observe and so need BPF."""
 import contextlib
 import ctypes
+import fcntl
 import os
 import re
+import socket
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -11,11 +14,13 @@ from pathlib import Path
 import pytest
 
 from support import conditions
+from support.loaded import programs
 from support.process import wait_until
 from support.programs import OBSERVER
 
 
 CLONE_NEWNET = 0x40000000
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -33,9 +38,7 @@ def in_kernel():
         "transmit_start", "transmit_segmen.?", "transmit_stamps",
         "udp_ready", "udp_recv", "udp_send", "udp_drop", "event_conn_stat", "event_backlog_r",
         "event_descripto", "event_file", "event_port", "event_returned", "probe_empty"))
-    text = subprocess.run(["bpftool", "prog", "show"], check=True, capture_output=True,
-                          text=True).stdout
-    return {int(match[1]) for match in re.finditer(rf"^(\d+): .*\bname ({names})\b", text, re.MULTILINE)}
+    return {number for number, name in programs().items() if re.match(rf"({names})\b", name)}
 
 
 def is_anothers(pid):
@@ -128,7 +131,8 @@ def own_network():
     with open("/proc/self/ns/net", encoding="ascii") as home:
         checked(LIBC.unshare(CLONE_NEWNET))
         try:
-            subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+            with socket.socket() as any_socket:
+                fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", IFF_UP))
             yield
         finally:
             checked(LIBC.setns(home.fileno(), CLONE_NEWNET))
@@ -154,12 +158,12 @@ class Loaded:
 
 @pytest.fixture(scope="session")
 def loaded():
-    programs = Loaded()
-    yield programs
+    seen = Loaded()
+    yield seen
     deadline = time.monotonic() + 2 * Loaded.LONGEST_SECONDS
-    while programs.unheld and time.monotonic() < deadline:
+    while seen.unheld and time.monotonic() < deadline:
         time.sleep(0.2)
-        left = programs.look("the end")
+        left = seen.look("the end")
         assert not left, f"BPF programs were left in the kernel, first seen after {left}"
 
 

@@ -21,7 +21,8 @@ _given = set()
 
 def free_port():
     """Return a port without a socket on any address and without TIME_WAIT; each is returned once."""
-    for port in random.sample(PORTS, len(PORTS)):
+    for _ in range(10 * len(PORTS)):
+        port = random.choice(PORTS)
         if port not in _given and _is_free(port):
             _given.add(port)
             return port
