@@ -18,7 +18,8 @@ SLACK_NS = 15 * MS
 KERNELS = table.KERNELS
 # More kernels would only repeat their neighbours' results.
 MOST = ("5.15", "6.8", "6.12", table.FOREIGN)
-# Between kernels that run the same scenes, and another architecture, which first has to be compiled: in tools/nightly.
+# Between kernels that run the same scenes, and another architecture, which first has to be compiled: in tools/nightly. There
+# the machines with all scenes run, too: loading the programs takes an emulated machine most of the time.
 LATER = ("5.15", "6.12", table.FOREIGN)
 STAGES = ("accept_queue", "socket_queue", "receive", "service", "respond")
 EXCHANGE = STAGES[1:]
@@ -28,19 +29,20 @@ RACED = 1000  # datagrams, from both senders together
 pytestmark = pytest.mark.timeout(1200)  # a kernel's first test waits for its machine
 ALL = tuple(kernel for kernel in KERNELS if kernel not in MOST)
 OUTER = (ALL[0], ALL[-1])  # the oldest and the newest
-MACHINES = {kernel: (kernel, "", "all" if kernel in OUTER else "most" if kernel in MOST else "more")
-            for kernel in (*ALL, *MOST)}
+DAILY = {kernel: (kernel, "", "most" if kernel in MOST else "daily") for kernel in (*ALL, *MOST)}
+FULL = {kernel: (kernel, "", "all" if kernel in OUTER else "more") for kernel in ALL}
 
 
-def on(kernels):
-    return pytest.mark.parametrize("vm", [pytest.param(MACHINES[kernel], id=kernel,
-                                                       marks=[pytest.mark.long] if kernel in LATER else [])
+def on(machines, kernels, long=()):
+    return pytest.mark.parametrize("vm", [pytest.param(machines[kernel], id=kernel,
+                                                       marks=[pytest.mark.long] if kernel in long else [])
                                           for kernel in kernels], indirect=True)
 
 
-on_each = on(MACHINES)
-on_all = on(ALL)
-on_outer = on(OUTER)
+on_each = on(DAILY, DAILY, LATER)
+on_daily = on(DAILY, ALL)
+on_all = on(FULL, ALL, ALL)
+on_outer = on(FULL, OUTER, OUTER)
 
 
 def needs(vm, *stages):
@@ -65,7 +67,7 @@ def test_probe(vm):
         assert candidate["works"] or candidate["reason"], candidate
 
 
-@on(["5.10"])
+@on(FULL, ["5.10"], ["5.10"])
 def test_cost(vm):
     """Where a program attaches to a function only once, times with it and without it are not known."""
     status, answer, error = vm.said("cost")
@@ -164,7 +166,7 @@ def test_counts(vm, name, requests):
     check_counts(vm.scene(name), requests)
 
 
-@on_all
+@on_daily
 @pytest.mark.parametrize("name", ["prompt_accept_late_read", "pieces"])
 def test_counts_of_more(vm, name):
     needs(vm, *EXCHANGE)
@@ -250,7 +252,7 @@ def test_late_accept_inferred(vm):
     check_short(scene, "socket_queue", "accept_begin_ns", "first_read_end_ns")
 
 
-@on_all
+@on_daily
 def test_prompt_accept_and_late_read(vm):
     """Every request is the first on its connection: only a hook on accept() shows that it waited for the read
     instead."""
@@ -265,7 +267,7 @@ def test_prompt_accept_and_late_read(vm):
     assert scene.service["losses"].get("accept_unseen", 0) == 0
 
 
-@on_all
+@on_daily
 def test_pieces_are_respond(vm):
     needs(vm, *EXCHANGE)
     scene = vm.scene("pieces")
@@ -415,9 +417,10 @@ def runs(machine):
     return counted
 
 
+@pytest.mark.long
 def test_every_candidate_has_run(fleet):
     """Each candidate of each question has answered it in a scene, on at least one of these kernels."""
-    machines = [fleet.boot(*MACHINES[kernel]).result() for kernel in ALL]
+    machines = [fleet.boot(*FULL[kernel]).result() for kernel in ALL]
     skipped = [answer for answer in machines if isinstance(answer, str)]
     if skipped:
         pytest.skip(skipped[0])
@@ -459,7 +462,7 @@ def test_older_hooks_see_the_same(vm):
     assert scene.other["losses"].get("untimed", 0) == 0
 
 
-@on_all
+@on_daily
 def test_sendfile(vm):
     """Bytes that the server itself never had in memory."""
     scene = vm.scene("sendfile")

@@ -9,6 +9,7 @@ from support import ROOT
 SKIPPED = 77  # tools/vm: this machine cannot run it
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_the_status_is_the_commands():
     done = subprocess.run([ROOT / "tools" / "vm", "--limit", "240", "6.1", "--", "sh", "-c", "echo said; exit 7"],
