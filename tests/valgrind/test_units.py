@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The unit tests under valgrind, which finds what the sanitizers do not: uninitialised values.
+"""The unit tests under valgrind, which finds what the sanitizers do not: uninitialised values. In tools/nightly: in
+tools/check they run with the sanitizers, and the programs, which are not built with these, under valgrind.
 
 ctest checks their assertions; here a test that waits may be too late.
 """
@@ -14,13 +15,7 @@ from support import BUILD
 from support.conditions import needs_program
 from support.valgrind import checked
 
-pytestmark = [needs_program("valgrind"), pytest.mark.timeout(600)]
-
-# Tests of 5 s and more of CPU time under valgrind, half of what all take: by --label only. They repeat their parsers
-# hundreds of times on broken input, which ASan and the fuzz targets do, too. The readers they call run here in
-# other tests.
-LONG = {"unit.bpf.protocol.http2", "unit.bpf.protocol.status", "unit.lib.forms.plain", "unit.lib.json.hostile",
-        "unit.observer.sinks.http.abuse", "unit.observer.sinks.live.view", "unit.observer.sinks.recording.recording"}
+pytestmark = [needs_program("valgrind"), pytest.mark.timeout(600), pytest.mark.long]
 
 
 @functools.cache
@@ -42,14 +37,8 @@ def is_program(command):
     return bool(command) and Path(command[0]).is_relative_to(BUILD)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] if name in LONG else [])
-                                  for name in programs()])
+@pytest.mark.parametrize("name", programs())
 def test_unit(name, monkeypatch):
     command, folder = programs()[name]
     monkeypatch.chdir(folder)
     checked(command, status=None, seconds=580)
-
-
-def test_the_long_ones_are_tests():
-    """A renamed test would silently be among the short ones again."""
-    assert LONG <= set(programs())
