@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Every BPF source compiles without a warning for the other architecture with the oldest installed clang. The build
 compiles for this machine with the newest. The rule reports if the oldest supported clang is missing, and is skipped
-without any."""
+without any.
+
+Making code takes nearly all of the time, and finds what is too much for the stack, say. That is done with --code alone,
+which tools/nightly gives."""
 import concurrent.futures
 import os
 import platform
@@ -17,6 +20,8 @@ from tree import Example
 ARCHITECTURES = {"x86": ("x86_64",), "arm64": ("aarch64", "arm64")}
 # Newest first. 14 is too old: it turns comparisons into calls of memcmp(), which BPF does not have.
 CLANGS = ("clang-19", "clang-18", "clang-17", "clang-16")
+CODE = "--code" in sys.argv
+SELF_TEST = "--self-test" in sys.argv
 FLAGS = ("-g", "-O2", "-target", "bpf", "-mcpu=v3", "-std=gnu17", "-Wall", "-Wextra",
          "-Wno-unused-parameter", "-Werror")
 
@@ -26,12 +31,17 @@ def system_headers():
     return [str(path.parent.parent) for path in Path("/usr/include").glob("*/asm/types.h")]
 
 
+def makes_code():
+    return CODE or SELF_TEST
+
+
 def compile_one(root, clang, architecture, source):
     flags = [*FLAGS, f"-D__TARGET_ARCH_{architecture}", f"-I{root / 'include'}", f"-I{root / source.parts[0]}"]
     for folder in system_headers():
         flags += ["-idirafter", folder]
     with tempfile.TemporaryDirectory() as folder:
-        done = tree.run([clang, *flags, "-c", root / source, "-o", Path(folder, "object")])
+        makes = ["-c", "-o", Path(folder, "object")] if makes_code() else ["-fsyntax-only"]
+        done = tree.run([clang, *flags, *makes, root / source])
     if done.returncode == 0:
         return None
     said = [line for line in done.stderr.splitlines() if "error:" in line] or ["failed"]
@@ -58,7 +68,10 @@ EXAMPLES = [
     Example("compiles", {"bpf/a.bpf.c": "#include <linux/types.h>\n__u32 a;\n"}, []),
     Example("one architecture", {"bpf/a.bpf.c": ONLY_HERE}, OTHERS),
     Example("a warning", {"bpf/a.bpf.c": "static int a;\n"}, OTHERS),
+    Example("too much for the stack", {"bpf/a.bpf.c": "int b(char *at);\nint a(void);\n"
+                                                      "int a(void)\n{\n\tchar text[600];\n\n\treturn b(text);\n}\n"}, OTHERS),
 ]
 
 if __name__ == "__main__":
+    sys.argv = [word for word in sys.argv if word != "--code"]
     sys.exit(tree.main(problems, EXAMPLES))
