@@ -31,5 +31,6 @@ def shape(result):
     assert set(plain["cpu"]) == {"running", "runnable", "blocked"} and not grpc["cpu"]
 
 
+@pytest.mark.long
 def test_key_value_writes(experiment):
     experiment("key-value-writes", shape)
