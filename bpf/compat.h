@@ -34,6 +34,17 @@ extern const volatile struct observer_config config;
  */
 #define REREAD(place) PLAIN(place)
 
+/*
+ * The same for a number @x that is in no map, by two instructions. @unknown is any number that the verifier does not
+ * know, such as one in a map. The verifier still knows whether the highest bits are 0, if @unknown has 32 bits.
+ */
+#define FORGET(x, unknown)                                                                     \
+	({                                                                                     \
+		__u64 forgotten_ = (x);                                                        \
+		asm volatile("%0 ^= %1\n%0 ^= %1" : "+r"(forgotten_) : "r"((__u64)(unknown))); \
+		(x) = (typeof(x))forgotten_;                                                   \
+	})
+
 /* Take the value and leave 0. While it is not 0, no other program writes it. */
 #define atomic_take(place)                                           \
 	({                                                           \

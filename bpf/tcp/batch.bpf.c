@@ -34,13 +34,15 @@ WALK_STEP long batch_http1_step(__u32 i, struct batch **batch)
 	barrier_var(room);
 	if (room > BATCH_CHUNK || bpf_probe_read_user(b->chunk, room, (void *)b->bytes.at))
 		return 1;
-	for (__u32 j = 0; j < BATCH_CHUNK && j < room; j++) {
+	b->room = room;
+	/* To the verifier each REREAD() is any number: after the loop it knows nothing of the last one. */
+	for (__u32 j = 0; j < BATCH_CHUNK && j < REREAD(&b->room); j++) {
 		b->window = b->window << 8 | b->chunk[j];
 		if (b->window >> 32 == BATCH_BLANK_LINE)
 			b->requests += batch_is_method(b->window);
 	}
-	bytes_pass(&b->bytes, room);
-	b->seen += room;
+	bytes_pass(&b->bytes, REREAD(&b->room));
+	b->seen += REREAD(&b->room);
 	return 0;
 }
 

@@ -274,11 +274,14 @@ static __always_inline bool is_undecided(const struct sock *sk, const struct con
 }
 
 /* The server's side is shut: no read or unread request will be answered. @reset: by the client's RST. */
-static __always_inline void conn_writes_over(const struct sock *sk, struct conn *c, bool reset)
+static __always_inline void conn_writes_over(const struct sock *sk, struct conn *c, __u64 reset)
 {
-	bool unread = has_unread(sk, c), within = !unread && read_within(sk, c);
+	__u64 unread = has_unread(sk, c), within = !unread && read_within(sk, c);
 	struct service_slot *slot;
 
+	FORGET(reset, REREAD(&c->service));
+	FORGET(unread, REREAD(&c->service));
+	FORGET(within, REREAD(&c->service));
 	if (c->flags & CONN_WRITES_OVER)
 		return;
 	c->flags |= CONN_WRITES_OVER;
@@ -376,9 +379,10 @@ static __always_inline bool time_wait_full(const struct sock *sk)
 
 static __always_inline void conn_closed(const struct sock *sk, struct conn *c, int old)
 {
-	bool twin = fin_left_twin(sk, tcp_of(sk), &c->fin, old);
+	__u64 twin = fin_left_twin(sk, tcp_of(sk), &c->fin, old);
 	struct service_slot *slot = slot_of(c->service);
 
+	FORGET(twin, REREAD(&c->service));
 	sample_complete(sk, c);
 	accept_forget(sk);
 	if (slot) {
@@ -435,14 +439,17 @@ static __always_inline void conn_changed(const struct sock *sk, int old, int new
 	}
 	if (!c || c->flags & CONN_LISTENER)
 		return;
+	FORGET(old, REREAD(&c->service));
 	if (config.transmit_below && c->marks & MARK_TRANSMIT)
 		transmit_closing(sk, c, old, new);
 	if (new == TCP_CLOSE_WAIT)
 		client_fin(sk, c);
 	else if (new == TCP_FIN_WAIT1)
 		server_fin(sk, c);
+	FORGET(new, REREAD(&c->service));
 	if (tcp_ends_writes(new))
 		conn_writes_over(sk, c, new == TCP_CLOSE && c->flags &CONN_RESET);
+	FORGET(new, REREAD(&c->service));
 	if (new == TCP_CLOSE)
 		conn_closed(sk, c, old);
 }

@@ -133,6 +133,7 @@ struct batch {
 	__u64 window; /* the latest 8 bytes */
 	__u64 requests;
 	__u64 seen; /* bytes looked at */
+	__u64 room; /* bytes in chunk */
 	__u8 chunk[BATCH_CHUNK];
 };
 
