@@ -23,6 +23,9 @@ from .test_clear_streams import each_has_its_arrival  # noqa: E402
 from .test_http2 import HEADERS, between, followed  # noqa: E402
 
 SOURCE = Path(__file__).parents[2] / "support/gotls/main.go"
+# A program without symbols is hardest to look into. Another form has to be linked, and one with -buildmode=pie compiled
+# with all of Go's library: that takes more CPU time than its test.
+STRIPPED = ("-ldflags=-s -w",)
 NAMES = ("api/a", "api/users/7", "exact", "other", f"api/{'x' * 600}")
 
 
@@ -61,8 +64,9 @@ def ended(observer, server, lines, folder):
 
 @needs_program("h2load")
 @needs_program("curl")
-@pytest.mark.parametrize("options", [pytest.param((), marks=pytest.mark.long), ("-ldflags=-s -w",),
-                                     ("-ldflags=-s -w", "-buildmode=pie")], ids=["plain", "stripped", "pie"])
+@pytest.mark.parametrize("options", [pytest.param((), marks=pytest.mark.long), STRIPPED,
+                                     pytest.param((*STRIPPED, "-buildmode=pie"), marks=pytest.mark.long)],
+                         ids=["plain", "stripped", "pie"])
 def test_the_server_logs_the_same(start, certificate, build, tmp_path, options):
     """Goroutines read and write at the same time, on threads that change, and the clients close at once."""
     server = served(start, certificate, build(*options))
@@ -79,7 +83,7 @@ def test_the_server_logs_the_same(start, certificate, build, tmp_path, options):
 
 @needs_program("curl")
 def test_text_on_a_stack_that_moves(start, certificate, build, tmp_path):
-    server = served(start, certificate, build(), "raw")
+    server = served(start, certificate, build(*STRIPPED), "raw")
     observer = start(Observer(*OPTIONS, ports=[server.port]))
     curl(*[server.url + name for name in NAMES] * 40)
     entry, log = ended(observer, server, 40 * len(NAMES), tmp_path)
@@ -89,14 +93,14 @@ def test_text_on_a_stack_that_moves(start, certificate, build, tmp_path):
 @in_quiet
 def test_records_that_are_read_at_once(start, certificate, build):
     """Go's server asks for exactly what it reads, so how much longer records are than their text shows at their second read."""
-    server = served(start, certificate, build())
+    server = served(start, certificate, build(*STRIPPED))
     each_has_its_arrival(start, server.port, server.pid, before=3)
 
 
 @in_quiet
 def test_times_are_those_of_the_server(start, certificate, build):
     """The handler says when it began and ended, the client when it asked and was answered. The service is between both."""
-    server = served(start, certificate, build())
+    server = served(start, certificate, build(*STRIPPED))
     observer = start(Observer("--tls", "--samples", "100000", ports=[server.port]))
     context, asks, asked = client_context(), H2Connection(H2Configuration(client_side=True)), {}
     context.set_alpn_protocols(["h2"])
@@ -126,7 +130,7 @@ def exchanged(client, asks, stream, headers):
 @needs_program("curl")
 def test_the_program_goes_on(start, certificate, build):
     """Probes come and go while it runs: it must not end by them."""
-    server = served(start, certificate, build())
+    server = served(start, certificate, build(*STRIPPED))
     for _ in range(3):
         observer = start(Observer("--tls", ports=[server.port]))
         assert sum("perf_event" in os.readlink(entry) for entry in Path(f"/proc/{observer.pid}/fd").iterdir()) > 6

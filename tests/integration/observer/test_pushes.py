@@ -416,7 +416,7 @@ def test_pushes_are_read_once(start):
     asyncio.run(talk(server.port, None))
     load = start(Process([DRIVER, f"http://127.0.0.1:{server.port}/other", "-c", "4", "-d", "60s"]))
     wait_until(lambda: service(observer.document(), server.port)["exchanges"] > 100)
-    told = [service(observer.document(), server.port)["websocket"] for _ in range(60)]
+    told = [service(observer.document(), server.port)["websocket"] for _ in range(20)]
     load.stop()
     expected = server.counted()
     observer.stop()
