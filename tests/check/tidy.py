@@ -4,7 +4,8 @@
 
 Findings are kept in the build folder under a hash of all files that clang-tidy read, so that only changed files
 are analysed again. The path-sensitive analyzer takes most of the time and runs with --paths alone, which
-tools/nightly gives. Unit tests skip it: each of them also runs under ASan and UBSan.
+tools/nightly gives. Unit tests skip it: each of them also runs under ASan and UBSan. They are looked at with --paths
+alone, too: the build for the sanitizers compiles them with clang and its warnings.
 """
 import functools
 import hashlib
@@ -24,6 +25,7 @@ JOBS = 2
 WHERE = ("lib", "observer", "driver", "tests")
 UNIT_TESTS = ("tests/unit",)
 PATHS = "--paths" in sys.argv
+SELF_TEST = "--self-test" in sys.argv
 SETTINGS = Path(__file__).resolve().parents[2] / ".clang-tidy"
 # Options of GCC that clang refuses.
 GCC_ONLY = re.compile(r" -mmemset-strategy=\S+")
@@ -40,7 +42,8 @@ def compiled(root, options):
     if not database.exists():
         raise tree.Skip(f"{database} is not there: configure the build first")
     ours = {(root / path).resolve(): path
-            for path in tree.files(root, ".c") if tree.under(path, *WHERE)}
+            for path in tree.files(root, ".c")
+            if tree.under(path, *WHERE) and (PATHS or SELF_TEST or not tree.under(path, *UNIT_TESTS))}
     entries = {}
     for entry in json.loads(database.read_text()):
         path = ours.get(Path(entry["directory"], entry["file"]).resolve())
@@ -51,7 +54,7 @@ def compiled(root, options):
 
 
 def follows_paths(path):
-    return (PATHS or "--self-test" in sys.argv) and not tree.under(path, *UNIT_TESTS)
+    return (PATHS or SELF_TEST) and not tree.under(path, *UNIT_TESTS)
 
 
 def command_of(root, path, folder):
