@@ -39,7 +39,7 @@ static void test_arguments(void **state)
 		const char *method, *path, *named;
 	} wrong[] = {
 		{"GET", "/v1/run?pretty=1", "pretty is no argument"},
-		{"GET", "/api/v1/services?port=80", "port is no argument"},
+		{"GET", "/v1/services?port=80", "port is no argument"},
 		{"GET", "/v1/past?last=60&steps=10", "steps is no argument"},
 		{"GET", "/v1/past?last=60&last=600", "last is given twice"},
 		{"GET", "/v1/past?LAST=60", "LAST is no argument"},
