@@ -474,6 +474,30 @@ function drawRoutes(service) {
 			...unknown.map(([reason, n]) => [`not known: ${reason}`, count(n), ...Array(routes.protocol ? 4 : 5).fill("–")])]));
 }
 
+// Return answered calls per second between the last two documents.
+function callRate(service, call) {
+	const before = serviceLike(state.before, keyOf(service));
+	if (!before) return NaN;
+	const {calls} = (before.timed_calls || []).find(({towards}) => towards === call.towards) || {calls: 0};
+	return Math.max(0, call.calls - calls) / ((state.now.duration_ns - state.before.duration_ns) / 1e9);
+}
+
+// List the calls to upstreams (--calls).
+function drawCalls(service) {
+	const calls = service.timed_calls || [];
+	if (!calls.length) return;
+	detail.statuses.append(element("h3", {}, "Calls to upstreams, since the observation began"),
+		table(["upstream", "calls/s", "calls", "failed", "open", "not timed", "wait mean", "wait p50", "wait p99"], calls.map((call) => {
+			const why = whyCallsUnknown(call), {wait} = call;
+			return [why ? `${call.towards}: not known: ${why}` : call.towards,
+				why ? "–" : perSecond(callRate(service, call)), why ? "–" : count(call.calls), count(call.failed), count(call.open),
+				count(call.untimed + call.handshakes),
+				...[wait.mean_ns, wait.p50_ns, wait.p99_ns].map((ns) => (!why && wait.count ? time(ns) : "–"))];
+		})));
+	if (service.calls_lost)
+		detail.statuses.append(element("p", {class: "warn"}, `${count(service.calls_lost)} connections went to places without room: their calls are not known.`));
+}
+
 function many(number, one, more) {
 	return `${count(number)} ${number === 1 ? one : more}`;
 }
@@ -497,6 +521,7 @@ function drawDetail() {
 	detail.facts.textContent = factsOf(figuresOf(service));
 	drawStatuses(service);
 	drawRoutes(service);
+	drawCalls(service);
 	const kept = serviceLike(state.detail, detail.key);
 	if (!kept || !kept.series) return;
 	const {span} = state;

@@ -441,6 +441,22 @@ function routeTable(run, service, i) {
 	return node;
 }
 
+// List the calls to upstreams (--calls).
+function callTable(run, service, i) {
+	const node = element("div", {}, table(["calls to", "calls", "failed", "open", "not timed", "wait mean", "wait p50", "wait p99", "wait max"],
+		service.timed_calls.map((call, k) => {
+			const why = whyCallsUnknown(call);
+			const at = (member, value, shown) => cell(shown, path(run, `services.${i}.timed_calls.${k}.${member}`), value);
+			return [element("td", {class: "text"}, title(run, `${serviceName(service)} · ${call.towards}${why && `: times not known: ${why}`}`)),
+				why ? "–" : at("calls", call.calls, count(call.calls)), ...["failed", "open"].map((name) => at(name, call[name], count(call[name]))),
+				count(call.untimed + call.handshakes),
+				...["mean", "p50", "p99", "max"].map((p) => (!why && call.wait.count ? at(`wait.${p}_ns`, call.wait[`${p}_ns`], time(call.wait[`${p}_ns`])) : "–"))];
+		})));
+	if (service.calls_lost)
+		node.append(element("p", {class: "warn"}, title(run, `${serviceName(service)}: ${count(service.calls_lost)} connections went to places without room: their calls are not known`)));
+	return node;
+}
+
 // List the proposed routes (--propose-routes).
 function proposalTable(run, service, i) {
 	const {requests, paths, list, not_known: unknown} = service.proposed;
@@ -463,6 +479,7 @@ function serviceSection() {
 			if (service.responses) node.append(statusTable(run, service, i));
 			if (service.grpc) node.append(grpcTable(run, service, i));
 			if (service.routes) node.append(routeTable(run, service, i));
+			if ((service.timed_calls || []).length) node.append(callTable(run, service, i));
 			if (service.proposed) node.append(proposalTable(run, service, i));
 			if ((service.listeners || []).length) node.append(listenerTable(run, service, i));
 			if (service.http2 && (service.http2.streams || service.http2.older)) node.append(streamsTable(run, service, i));

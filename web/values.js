@@ -101,6 +101,24 @@ function measured(stage) {
 	return Boolean(stage && stage.measured !== false && stage.count);
 }
 
+// Why connections cannot be cut into calls, as run_uncut_help of lib/run/names.c.
+const UNCUT = {
+	http2: "speak HTTP/2, whose requests overlap",
+	perhaps_http2: "may speak HTTP/2 in TLS",
+	overlapped: "carried a request before the previous response was complete",
+	tunnels: "became tunnels (CONNECT, status 101)",
+	unseen: "carry bytes that cannot be read (io_uring, sendfile, TLS in the kernel)",
+};
+
+// Return why the times of calls to a place are not known; "": they are. By the rules of lib/report/calls.c.
+function whyCallsUnknown({calls, connects, older, handshakes, untimed, uncut}) {
+	const [[why, largest]] = Object.entries(uncut).sort(([, a], [, b]) => b - a);
+	const all = Object.values(uncut).reduce((a, b) => a + b, 0);
+	if (all > 0.01 * (connects + older)) return `${count(largest)} of its ${count(Math.max(all, connects + older))} connections ${UNCUT[why]}`;
+	if (!calls && handshakes) return `${count(handshakes)} calls were the first of their connections, which TLS's handshake hides`;
+	return !calls && untimed ? `${count(untimed)} responses were read before the write of their call had returned` : "";
+}
+
 // Return the service that the driver loaded, as determined by lib/; without a driver that with most exchanges.
 function mainService(run) {
 	const driven = data.driven[data.runs.indexOf(run)];

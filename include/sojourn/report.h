@@ -77,6 +77,14 @@ int report_hlog(const struct run *run, FILE *file);
 int report_compare(struct run *const *runs, const char *const *names, size_t count,
 		   const struct report_options *options, FILE *file);
 
+/*
+ * Write why the times of @call are not known, or "" if they are. @whole: the same since the observation began, by which
+ * the connections are judged; @call itself in a document.
+ */
+#define REPORT_CALL_UNKNOWN 160
+void report_call_unknown(const struct run_timed_call *whole, const struct run_timed_call *call,
+			 char ret_text[static REPORT_CALL_UNKNOWN]);
+
 /* A sentence on the possible meaning of ambiguous figures of a service, and how to find out. */
 struct report_hint {
 	char text[1280];

@@ -539,6 +539,9 @@ const struct run_service *run_upstream_service(const struct run *run,
  */
 uint64_t run_upstream_given_up(const struct run_service *front, const struct run_service *upstream);
 
+/* Return the calls of @service to this place; NULL: it has none. */
+const struct run_timed_call *run_find_call(const struct run_service *service, const char *towards);
+
 /* Return how many events the programs did not see, because they were running already. @cost may be NULL. */
 uint64_t run_cost_misses(const struct run_cost *cost);
 /* Return the process that is nearest to its limit of descriptors; NULL: none is known. */

@@ -13,6 +13,9 @@ bool run_same_service(const struct run_service *a, const struct run_service *b);
 /* Return the service like @like, or NULL. */
 struct run_service *run_find_service(const struct run *run, const struct run_service *like);
 
+/* Subtract the counts of calls of @earlier, an earlier reading, by their places. */
+void run_calls_subtract(struct run_service *service, const struct run_service *earlier);
+
 /*
  * Return the average of @stage over all timed exchanges, in ns, so that the averages of the stages
  * sum to that of the residence. For accept_queue this is the wait of requests, since its histogram

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "parts.h"
+#include "sojourn/report.h"
 #include "sojourn/run_sum.h"
 
 /* Rows beyond these are in the document alone. */
@@ -18,27 +19,31 @@
 #define EXCESS	   1.02
 #define MAIN_SHARE 0.5
 
-/* Write why no times are known; "": they are. */
-static void write_unknown(const struct run_timed_call *call, size_t size, char *ret_text)
+void report_call_unknown(const struct run_timed_call *whole, const struct run_timed_call *call,
+			 char ret_text[static REPORT_CALL_UNKNOWN])
 {
-	uint64_t uncut = run_call_uncut(call), all = call->connects + call->older, largest = 0;
-	uint64_t hidden = call->handshakes + call->untimed;
+	uint64_t uncut = run_call_uncut(whole), all = whole->connects + whole->older, largest = 0;
 	enum run_uncut why = 0;
 
 	for (enum run_uncut i = 0; i < RUN_UNCUT_COUNT; i++)
-		if (call->uncut[i] > largest) {
-			largest = call->uncut[i];
+		if (whole->uncut[i] > largest) {
+			largest = whole->uncut[i];
 			why = i;
 		}
 	ret_text[0] = 0;
-	if (!run_call_is_timed(call))
-		snprintf(ret_text, size, "%s of its %s connections %s", as_count(largest),
-			 as_count(all > uncut ? all : uncut), run_uncut_help[why]);
-	else if (!call->calls && hidden)
+	if (!run_call_is_timed(whole))
+		snprintf(ret_text, REPORT_CALL_UNKNOWN, "%s of its %s connections %s",
+			 as_count(largest), as_count(all > uncut ? all : uncut),
+			 run_uncut_help[why]);
+	else if (!call->calls && call->handshakes)
 		snprintf(
-			ret_text, size,
+			ret_text, REPORT_CALL_UNKNOWN,
 			"%s calls were the first of their connections, which TLS's handshake hides",
-			as_count(hidden));
+			as_count(call->handshakes));
+	else if (!call->calls && call->untimed)
+		snprintf(ret_text, REPORT_CALL_UNKNOWN,
+			 "%s responses were read before the write of their call had returned",
+			 as_count(call->untimed));
 }
 
 /* Return the share of the service's time in which it waited for the answers; negative: not known. */
@@ -47,9 +52,9 @@ static double share_of(const struct run_service *service, const struct run_timed
 	double service_ns = (double)service->stages[STAGE_SERVICE].histogram.sum;
 	double share = service_ns > 0 ? (double)call->wait.sum / service_ns : -1;
 	bool one = (double)call->calls <= ONE_CALL * (double)service->exchanges;
-	char unknown[128];
+	char unknown[REPORT_CALL_UNKNOWN];
 
-	write_unknown(call, sizeof(unknown), unknown);
+	report_call_unknown(call, call, unknown);
 	if (*unknown || call->serves_too.known || !one || share > EXCESS)
 		return -1;
 	return share > 1 ? 1 : share;
@@ -100,11 +105,11 @@ double report_call_wait(const struct run_service *front, const struct run_servic
 {
 	const struct run_timed_call *call = only_call(front, upstream->port);
 	double calls = call ? (double)call->calls : 0, exchanges = (double)upstream->exchanges;
-	char unknown[128];
+	char unknown[REPORT_CALL_UNKNOWN];
 
 	if (!call || fabs(calls - exchanges) > NEGLIGIBLE * exchanges)
 		return -1;
-	write_unknown(call, sizeof(unknown), unknown);
+	report_call_unknown(call, call, unknown);
 	return *unknown ? -1 : histogram_mean(&call->wait);
 }
 
@@ -135,10 +140,10 @@ static void print_call(const struct page *page, const struct run_service *servic
 		       const struct run_timed_call *call, const char *label)
 {
 	autoitems struct items items = items_begin(page, label, LABEL_COLUMNS);
-	char unknown[128];
+	char unknown[REPORT_CALL_UNKNOWN];
 
 	items_add(&items, "%s", call->towards);
-	write_unknown(call, sizeof(unknown), unknown);
+	report_call_unknown(call, call, unknown);
 	if (*unknown)
 		items_add(&items, "times not known: %s", unknown);
 	else if (call->calls)

@@ -368,6 +368,7 @@ void run_subtract(struct run *run, const struct run *earlier)
 			run_samples_subtract(service->samples, before->samples);
 		if (service->call_samples && before->call_samples)
 			run_samples_subtract(service->call_samples, before->call_samples);
+		run_calls_subtract(service, before);
 	}
 	if (!run->cost || !earlier->cost)
 		return;

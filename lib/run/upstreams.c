@@ -2,6 +2,7 @@
 /* A service and its upstreams, for lib/join and lib/report. */
 #include <string.h>
 
+#include "members.h"
 #include "sojourn/run.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/text.h"
@@ -50,4 +51,23 @@ bool run_call_is_timed(const struct run_timed_call *call)
 {
 	return (double)run_call_uncut(call) <=
 	       UNCUT_NEGLIGIBLE * (double)(call->connects + call->older);
+}
+
+const struct run_timed_call *run_find_call(const struct run_service *service, const char *towards)
+{
+	for (size_t i = 0; i < service->timed_call_count; i++)
+		if (!strcmp(service->timed_calls[i].towards, towards))
+			return &service->timed_calls[i];
+	return NULL;
+}
+
+void run_calls_subtract(struct run_service *service, const struct run_service *earlier)
+{
+	for (size_t i = 0; i < service->timed_call_count; i++) {
+		struct run_timed_call *call = &service->timed_calls[i];
+		const struct run_timed_call *before = run_find_call(earlier, call->towards);
+
+		if (before)
+			members_subtract(&run_timed_call_members, call, before);
+	}
 }

@@ -65,7 +65,7 @@ static const char *const live_rows[] = {
 	"port",		 "pid",	      "all-listeners", "interval",   "for",	 "json",
 	"accept-source", "prefer",    "no-doctor",     "quiet-time", "transmit", "cpu",
 	"cgroup",	 "memory",    "http",	       "no-http2",   "route",	 "tls",
-	"netns",	 "all-netns", "container",     "pod",	     "protocol",
+	"netns",	 "all-netns", "container",     "pod",	     "protocol", "calls",
 };
 
 int options_parse_live(int argc, char **argv, struct observe_options *ret_options)
@@ -110,7 +110,7 @@ static const char *const serve_rows[] = {
 	"port",	     "pid",	  "all-listeners", "for",     "listen",	   "accept-source",
 	"prefer",    "transmit",  "cpu",	   "cgroup",  "no-doctor", "quiet-time",
 	"memory",    "http",	  "no-http2",	   "route",   "tls",	   "netns",
-	"all-netns", "container", "pod",	   "samples", "protocol",
+	"all-netns", "container", "pod",	   "samples", "protocol",  "calls",
 };
 
 int options_parse_serve(int argc, char **argv, struct observe_options *ret_options)

@@ -108,10 +108,18 @@ static int read_total(struct http_routes *routes, struct http_making *making)
 	return routes->source.total(routes->source.context, &making->run);
 }
 
+/* Add the calls to upstreams, with --calls. */
+static int add_calls(struct http_routes *routes, struct http_making *making)
+{
+	return routes->source.calls ? routes->source.calls(routes->source.context, making->run) : 0;
+}
+
 static int read_services(struct http_routes *routes, struct http_making *making)
 {
 	int r = routes->source.brief(routes->source.context, &making->run);
 
+	if (!r)
+		r = add_calls(routes, making);
 	if (!r)
 		run_doubt(making->run);
 	return r;
@@ -148,6 +156,8 @@ static int read_past(struct http_routes *routes, struct http_making *making)
 {
 	int r = routes->source.past(routes->source.context, &making->as.past, &making->run);
 
+	if (!r)
+		r = add_calls(routes, making);
 	if (!r)
 		run_doubt(making->run);
 	return r;
@@ -356,9 +366,7 @@ static int read_metrics_as(enum metrics_format format, struct http_routes *route
 	making->metrics.format = format;
 	making->type = metrics_types[format];
 	r = read_findings(routes, making);
-	return r || !routes->source.calls
-		       ? r
-		       : routes->source.calls(routes->source.context, making->run);
+	return r ? r : add_calls(routes, making);
 }
 
 static int read_metrics(struct http_routes *routes, struct http_making *making)

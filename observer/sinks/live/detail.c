@@ -394,6 +394,8 @@ void live_draw_detail(struct live_page *page)
 		place = place_of_past(y);
 		if (page->below == LIVE_ROUTES)
 			live_draw_routes(row, y, lines_of_past(&place));
+		else if (page->below == LIVE_CALLS)
+			live_draw_calls(row, page->view->total, y, lines_of_past(&place));
 		else if (page->below == LIVE_CLIENTS)
 			draw_clients(page, row->service, y, lines_of_past(&place));
 		else if (row->history)

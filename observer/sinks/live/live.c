@@ -79,6 +79,8 @@ static int take_reading(struct sink_live *sink)
 	autorun struct run *total = NULL;
 	int r = sink->source->brief(sink->source->context, &total);
 
+	if (!r && sink->source->calls)
+		r = sink->source->calls(sink->source->context, total);
 	if (!r)
 		r = judge(sink, total);
 	if (!r)
@@ -114,7 +116,7 @@ static const struct {
 	{"Enter, Esc", "the service's details, and back"},
 	{"left right <>", "sort by another column; r reverses"},
 	{"/", "only services whose process, port or address has a text; Esc: all"},
-	{"c", "on the details: clients by connections, routes (--route), or the past"},
+	{"c", "on the details: clients, routes (--route), calls (--calls), or the past"},
 	{"t", "figures since the start, or of the last interval"},
 	{"p, Space", "pause; what happens meanwhile is in the next interval"},
 	{". , + -", "replay: a reading forth, back; faster, slower"},
@@ -165,15 +167,21 @@ static void move_to(struct sink_live *sink, long row)
 	take_clients(sink);
 }
 
-/* Of a service without routes these are left out. */
+static bool is_empty(const struct run_service *service, enum live_below below)
+{
+	return (below == LIVE_ROUTES && !service->routes.count) ||
+	       (below == LIVE_CALLS && !service->timed_call_count);
+}
+
+/* Of a service without routes or calls these are left out. */
 static int key_below(struct sink_live *sink)
 {
 	const struct live_row *row = live_view_selected(&sink->view);
 	struct live_page *page = &sink->page;
 
-	page->below = (page->below + 1) % LIVE_BELOW_COUNT;
-	if (page->below == LIVE_ROUTES && row && !row->service->routes.count)
-		page->below = LIVE_PAST;
+	do
+		page->below = (page->below + 1) % LIVE_BELOW_COUNT;
+	while (row && is_empty(row->service, page->below));
 	take_clients(sink);
 	return 0;
 }

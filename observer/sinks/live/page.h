@@ -12,6 +12,7 @@ enum live_below {
 	LIVE_PAST,
 	LIVE_CLIENTS,
 	LIVE_ROUTES, /* only if routes are counted */
+	LIVE_CALLS,  /* only if calls are timed */
 	LIVE_BELOW_COUNT
 };
 
@@ -34,6 +35,9 @@ void live_draw_detail(struct live_page *page);
 
 /* routes.c: draw the routes of @row's service from line @y on, in so many @lines, at least three. */
 void live_draw_routes(const struct live_row *row, int y, int lines);
+
+/* calls.c: draw the calls of @row's service in the same way; @total: the last reading. */
+void live_draw_calls(const struct live_row *row, const struct run *total, int y, int lines);
 
 /* Draw the first and the last line, which all pages share. */
 void live_draw_head(const struct live_page *page);

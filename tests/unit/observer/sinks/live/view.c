@@ -74,6 +74,48 @@ static void test_order_and_selection(void **state)
 	live_view_done(&view);
 }
 
+static void add_call(struct run_service *service, const char *towards, unsigned int count,
+		     unsigned int failed)
+{
+	struct run_timed_call *call = ARRAY_APPEND(service->timed_calls, service->timed_call_count);
+
+	assert_non_null(call);
+	strcpy(call->towards, towards);
+	for (unsigned int i = 0; i < count; i++)
+		histogram_record(&call->wait, 1000000);
+	call->calls = count;
+	call->failed = failed;
+	call->open = 2;
+	call->connects = 10;
+	call->uncut[RUN_UNCUT_TUNNELS] = 1;
+}
+
+/* Places are in the order of their waits, which differs between readings. Open calls and uncut connections are of now. */
+static void test_calls_are_of_the_interval(void **state)
+{
+	struct run *first = reading(1, 0, 0, 0), *second = reading(2, 1, 1, 1);
+	const struct run_timed_call *found;
+	struct live_view view;
+
+	add_call(&first->services[0], "a:1", 5, 1);
+	add_call(&second->services[0], "b:1", 9, 0);
+	add_call(&second->services[0], "a:1", 8, 3);
+	live_view_init(&view);
+	assert_int_equal(live_view_update(&view, first), 0);
+	assert_int_equal(live_view_update(&view, second), 0);
+	found = run_find_call(&view.interval->services[0], "a:1");
+	assert_int_equal(found->calls, 3);
+	assert_int_equal(found->wait.count, 3);
+	assert_int_equal(found->failed, 2);
+	assert_int_equal(found->connects, 0);
+	assert_int_equal(found->open, 2);
+	assert_int_equal(found->uncut[RUN_UNCUT_TUNNELS], 1);
+	assert_int_equal(run_find_call(&view.interval->services[0], "b:1")->calls, 9);
+	assert_null(run_find_call(&view.interval->services[0], "c:1"));
+	assert_int_equal(run_find_call(&view.total->services[0], "a:1")->calls, 8);
+	live_view_done(&view);
+}
+
 static size_t column(const char *group, const char *title)
 {
 	const char *current = NULL;
@@ -439,6 +481,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rates_are_of_the_interval),
 		cmocka_unit_test(test_order_and_selection),
+		cmocka_unit_test(test_calls_are_of_the_interval),
 		cmocka_unit_test(test_unknown_is_last),
 		cmocka_unit_test(test_filter),
 		cmocka_unit_test(test_filter_by_process),
