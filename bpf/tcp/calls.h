@@ -51,6 +51,7 @@ struct call_conn {
 	__u8 phase;	 /* enum call_phase */
 	__u8 flags;	 /* enum call_flag */
 	__u32 looks;	 /* still to be taken */
+	__u32 ahead;	 /* so many bytes of length are ahead of each message; 0: not known to be */
 	__u32 service;	 /* of the process that has opened it */
 	__u32 flow_hash;
 	__u32 index; /* of the next call on it, from 0 */
@@ -109,7 +110,7 @@ enum call_kind {
 
 #define CALL_HEAD 12
 
-/* The first bytes, which are @have; the place of those after them. */
+/* The first bytes, which are @have; the place of those after them. A length of two or four bytes may be alone in a buffer. */
 struct call_look {
 	struct bytes bytes;
 	__u32 have;
@@ -133,6 +134,10 @@ __noinline int call_look(struct call_look *ret_look, __u32 count)
 	else if (look.bytes.left >= TLS_HEADER &&
 		 !bpf_probe_read_user(look.head, TLS_HEADER, (void *)look.bytes.at))
 		look.have = TLS_HEADER;
+	else if (look.bytes.left == 4 && !bpf_probe_read_user(look.head, 4, (void *)look.bytes.at))
+		look.have = 4;
+	else if (look.bytes.left == 2 && !bpf_probe_read_user(look.head, 2, (void *)look.bytes.at))
+		look.have = 2;
 	*ret_look = look;
 	return 0;
 }
@@ -146,7 +151,7 @@ static __always_inline enum call_kind call_kind_of(const struct call_look *look)
 {
 	const __u8 *head = look->head;
 
-	if (!look->have)
+	if (look->have < TLS_HEADER)
 		return CALL_KIND_UNSEEN;
 	if (tls_is_header(head))
 		return CALL_KIND_TLS;
@@ -286,6 +291,37 @@ static __always_inline bool call_is_setup(const struct call_look *look)
 
 	return word == word_of("CLIE") || word == word_of("SELE") || word == word_of("AUTH") ||
 	       word == word_of("HELL");
+}
+
+static __always_inline __u32 call_length(const struct call_look *look, __u32 ahead)
+{
+	__u32 two = (__u32)look->head[0] << 8 | look->head[1];
+
+	return ahead == 2 ? two : two << 16 | (__u32)look->head[2] << 8 | look->head[3];
+}
+
+/*
+ * Return how many bytes of length are ahead of the message that the write is, as with DNS (2) or Kafka and ZooKeeper (4).
+ * 0: it is no such message. These protocols number their messages, and clients do not wait for one response before the next
+ * request.
+ */
+static __always_inline __u32 call_ahead(const struct call_look *look, __u32 count)
+{
+	if (look->have >= 4 && call_length(look, 4) == count - 4)
+		return 4;
+	if ((look->have == 2 || look->have == CALL_HEAD) && call_length(look, 2) == count - 2)
+		return 2;
+	return 0;
+}
+
+/* Return whether a write after a read is more than one message. */
+static __always_inline bool call_is_several(const struct call_conn *c, const struct call_look *look,
+					    __u32 count)
+{
+	__u32 ahead = c->ahead;
+
+	return ahead && look->have >= ahead && count > ahead &&
+	       call_length(look, ahead) < count - ahead;
 }
 
 /* Return whether a write begins with ClientHello. */
@@ -429,7 +465,8 @@ static __always_inline void call_first_write(const struct tcp_sock *tp, struct c
 	enum call_kind kind;
 
 	(void)call_look(&look, bytes);
-	kind = bytes < TLS_HEADER ? CALL_KIND_OTHER : call_kind_of(&look);
+	c->ahead = call_ahead(&look, bytes);
+	kind = bytes < TLS_HEADER || c->ahead ? CALL_KIND_OTHER : call_kind_of(&look);
 	if (kind == CALL_KIND_UNSEEN) {
 		call_ignore(c, CALLS_UNSEEN);
 	} else if (kind == CALL_KIND_HTTP2) {
@@ -457,13 +494,16 @@ static __always_inline void call_shakes(struct call_conn *c, __u32 bytes)
 	c->phase = CALL_SHAKEN;
 }
 
-/* Look at an older connection, whose beginning was not seen. */
-static __always_inline void call_look_again(struct call_conn *c, const struct call_look *look)
+/* Look at an older connection, whose beginning was not seen. Numbered requests may already overlap on it. */
+static __always_inline void call_look_again(struct call_conn *c, const struct call_look *look,
+					    __u32 bytes)
 {
 	enum call_kind kind = call_kind_of(look);
 
 	c->looks--;
-	if (kind == CALL_KIND_TLS)
+	if (call_ahead(look, bytes))
+		call_ignore(c, CALLS_OVERLAPPED);
+	else if (kind == CALL_KIND_TLS)
 		call_ignore(c, CALLS_PERHAPS_HTTP2);
 	else if (kind == CALL_KIND_HTTP2 || call_is_frame(look))
 		call_ignore(c, CALLS_HTTP2);
@@ -496,7 +536,7 @@ static __always_inline bool call_is_request(const struct sock *sk, struct call_c
 		return true;
 	(void)call_look(&look, bytes);
 	if (c->looks) {
-		call_look_again(c, &look);
+		call_look_again(c, &look, bytes);
 	} else if (c->flags & CALL_TLS) {
 		if (!look.have || !tls_is_header(look.head))
 			call_ignore(c, CALLS_UNSEEN);
@@ -517,7 +557,11 @@ static __always_inline bool call_is_request(const struct sock *sk, struct call_c
 		return false;
 	else if (call_is_command(&look))
 		c->flags |= CALL_COMMANDS;
-	return true;
+	else if (call_is_several(c, &look, bytes))
+		call_ignore(c, CALLS_OVERLAPPED);
+	else if (!c->ahead)
+		c->ahead = call_ahead(&look, bytes);
+	return c->phase != CALL_IGNORED;
 }
 
 /* A write after a read. */
@@ -534,8 +578,8 @@ static __always_inline void call_next_write(const struct sock *sk, const struct 
 }
 
 /*
- * More of a request is written. If that is another command, each response may be taken for that of the next one. For
- * clients that share a connection do not read all responses before they write.
+ * More of a request is written. If that is another command or message, each response may be taken for that of the next
+ * one. For clients that share a connection do not read all responses before they write.
  */
 static __always_inline void call_write_goes_on(const struct tcp_sock *tp, struct call_conn *c,
 					       __u32 bytes)
@@ -546,7 +590,8 @@ static __always_inline void call_write_goes_on(const struct tcp_sock *tp, struct
 		(void)call_look(&look, bytes);
 		if (call_changes(c, &look, bytes))
 			return;
-		if (c->flags & CALL_COMMANDS && call_is_command(&look) && !call_is_setup(&look)) {
+		if ((c->flags & CALL_COMMANDS && call_is_command(&look) && !call_is_setup(&look)) ||
+		    (c->ahead && c->ahead == call_ahead(&look, bytes))) {
 			call_ignore(c, CALLS_OVERLAPPED);
 			return;
 		}

@@ -320,6 +320,57 @@ def test_a_farewell(pair, leave):
     assert (row["calls"], row["failed"], row["open"]) == (1, 0, 0) and uncut(row) == {}
 
 
+def numbered(ahead, number):
+    """Return a message of DNS (2) or Kafka (4): it begins with its length in so many bytes."""
+    body = f"\0{number}" + "x" * 20
+    return "\0" * (ahead - 1) + chr(len(body)) + body
+
+
+@pytest.mark.parametrize("how", ["one_by_one", "at_once"])
+@pytest.mark.parametrize("ahead", [2, 4])
+def test_numbered_messages(pair, ahead, how):
+    """Once one does not wait for the response before, which response is whose is not known."""
+    front, behind, end, observer = pair
+    for number in range(3):
+        call(front, end, numbered(ahead, number), numbered(ahead, number).encode())
+    row = row_of(observer, front, behind)
+    assert (row["calls"], row["open"], row["failed"]) == (3, 0, 0) and uncut(row) == {}
+    if how == "at_once":
+        front.do("a", "write", numbered(ahead, 3) + numbered(ahead, 4))
+    else:
+        front.do("a", "write", numbered(ahead, 3))
+        front.do("a", "write", numbered(ahead, 4))
+    row = row_of(observer, front, behind)
+    assert (row["calls"], row["open"], row["failed"]) == (3, 0, 0) and uncut(row) == {"overlapped": 1}
+
+
+def test_a_message_in_parts(pair):
+    """It is one call, and so is one whose length is written first."""
+    front, behind, end, observer = pair
+    text = numbered(4, 1)
+    call(front, end, text, b"answer")
+    for cut in (4, 10):
+        front.do("a", "write", text[:cut])
+        call(front, end, text[cut:], b"answer")
+    row = row_of(observer, front, behind)
+    assert (row["calls"], row["open"], row["failed"]) == (3, 0, 0) and uncut(row) == {}
+
+
+def test_older_connections_with_numbered_messages(start):
+    """Requests may overlap on them already."""
+    front, behind = start(Told()), Behind()
+    with closing(behind):
+        front.begin()
+        front.do("a", "connect", behind.port)
+        with closing(behind.accept()) as end:
+            call(front, end, numbered(4, 1), b"answer")
+            observer = start(Observer("--calls", ports=[front.port]))
+            for number in range(3):
+                call(front, end, numbered(4, number), b"answer")
+            row = row_of(observer, front, behind)
+            assert row["older"] == 1 and row["calls"] == 0 and uncut(row) == {"overlapped": 1}
+
+
 LEAVE = "X\0\0\0\4"  # PostgreSQL's Terminate
 
 

@@ -33,6 +33,7 @@ server:
     use-syslog: no
     logfile: "{folder}/log"
     module-config: "iterator"
+    {more}
     do-not-query-localhost: no
     num-threads: {threads}
     statistics-cumulative: yes
@@ -50,13 +51,13 @@ AT_HAND = "a.here.example.com"
 
 
 class Unbound(Process):
-    def __init__(self, upstream, threads=1):
+    def __init__(self, upstream, threads=1, more=""):
         need("unbound", "unbound-control", "dnsperf")
         self.files = own_folder("unbound")
         self.port = free_port()
         self.path = Path(self.files.name, "unbound.conf")
         self.path.write_text(CONFIGURATION.format(port=self.port, folder=self.files.name, threads=threads,
-                                                  upstream=upstream))
+                                                  upstream=upstream, more=more))
         super().__init__(["unbound", "-d", "-c", self.path])
         with self.coming_up():
             wait_until(lambda: not self.running() or self._control("status").status == 0)
