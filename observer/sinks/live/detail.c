@@ -378,6 +378,16 @@ static void draw_title(const struct live_page *page, const struct live_row *row)
 		    as_setting(row->seconds * 1e9));
 }
 
+static const char *keys_of(const struct live_page *page, const struct live_row *row)
+{
+	if (page->player)
+		return " Esc back  up/down other service  t total  Space pause  ,/. step  q quit";
+	if (row && row->service->timed_call_count)
+		return " Esc back  up/down other service  c calls  t total  p pause  ? help  q "
+		       "quit";
+	return " Esc back  up/down other service  t total  p pause  ? help  q quit";
+}
+
 void live_draw_detail(struct live_page *page)
 {
 	const struct live_row *row = live_view_selected(page->view);
@@ -407,9 +417,5 @@ void live_draw_detail(struct live_page *page)
 		y = draw_pushes(row->service, y);
 		live_draw_notes(page, row->service, y, screen_rows() - 1);
 	}
-	live_draw_foot(page,
-		       page->player ? " Esc back  up/down other service  t total  Space pause  "
-				      ",/. step  q quit"
-				    : " Esc back  up/down other service  t total  p pause  ? help  "
-				      "q quit");
+	live_draw_foot(page, keys_of(page, row));
 }

@@ -68,6 +68,7 @@ def test_on_the_terminal(start, columns):
         fronted.call(5, wait_s=0.02)
         terminal.keys("t", "/", *str(fronted.front.port), "Enter", "Enter")
         terminal.wait_for(r"S service +14 ")  # two connects, and two orders for each of six calls
+        terminal.wait_for(r"  c calls  ")
         terminal.keys("c", "c")
         found = terminal.wait_for(rf"^ {timed} +5 +[\d.]+ +0 +0{TIME}{TIME}")
         assert all(20e6 <= nanoseconds(found[i]) < 1e9 for i in (1, 2))
