@@ -105,7 +105,7 @@ function measured(stage) {
 const UNCUT = {
 	http2: "speak HTTP/2, whose requests overlap",
 	perhaps_http2: "may speak HTTP/2 in TLS",
-	overlapped: "carried a request before the previous response was complete",
+	overlapped: "carried a request before the previous response was complete, or may have done so",
 	tunnels: "became tunnels (CONNECT, status 101)",
 	unseen: "carry bytes that cannot be read (io_uring, sendfile, TLS in the kernel)",
 };

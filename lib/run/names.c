@@ -129,7 +129,8 @@ CHECK_LAST(run_uncut_names, RUN_UNCUT_COUNT, RUN_UNCUT_UNSEEN);
 const char *const run_uncut_help[RUN_UNCUT_COUNT] = {
 	[RUN_UNCUT_HTTP2] = "speak HTTP/2, whose requests overlap",
 	[RUN_UNCUT_PERHAPS_HTTP2] = "may speak HTTP/2 in TLS",
-	[RUN_UNCUT_OVERLAPPED] = "carried a request before the previous response was complete",
+	[RUN_UNCUT_OVERLAPPED] =
+		"carried a request before the previous response was complete, or may have done so",
 	[RUN_UNCUT_TUNNELS] = "became tunnels (CONNECT, status 101)",
 	[RUN_UNCUT_UNSEEN] =
 		"carry bytes that cannot be read (io_uring, sendfile, TLS in the kernel)",
