@@ -309,9 +309,12 @@ static __always_inline __u32 call_ahead(const struct call_look *look, __u32 coun
 {
 	if (look->have >= 4 && call_length(look, 4) == count - 4)
 		return 4;
-	if ((look->have == 2 || look->have == CALL_HEAD) && call_length(look, 2) == count - 2)
-		return 2;
-	return 0;
+	if (call_length(look, 2) != count - 2)
+		return 0;
+	/* Two bytes may be anything. A message of DNS has one question (RFC 1035, 4.1.1). */
+	return look->have == 2 || (look->have == CALL_HEAD && !look->head[6] && look->head[7] == 1)
+		       ? 2
+		       : 0;
 }
 
 /* Return whether a write after a read is more than one message. */

@@ -322,7 +322,7 @@ def test_a_farewell(pair, leave):
 
 def numbered(ahead, number):
     """Return a message of DNS (2) or Kafka (4): it begins with its length in so many bytes."""
-    body = f"\0{number}" + "x" * 20
+    body = f"\0{number}\1\0\0\1" + "x" * 20
     return "\0" * (ahead - 1) + chr(len(body)) + body
 
 
