@@ -50,8 +50,8 @@ struct call_conn {
 	__u16 bucket;	 /* 1 + that of `whole` which counts the call; 0: none does */
 	__u8 phase;	 /* enum call_phase */
 	__u8 flags;	 /* enum call_flag */
-	__u32 looks;	 /* still to be taken */
-	__u32 ahead;	 /* so many bytes of length are ahead of each message; 0: not known to be */
+	__u16 looks;	 /* still to be taken */
+	__u16 ahead;	 /* so many bytes of length are ahead of each message; 0: not known to be */
 	__u32 service;	 /* of the process that has opened it */
 	__u32 flow_hash;
 	__u32 index; /* of the next call on it, from 0 */
