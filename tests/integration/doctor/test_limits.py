@@ -241,7 +241,7 @@ def test_put_off_acks_are_no_overflow():
         assert kernel_counter("ListenOverflows") - before["ListenOverflows"] >= 3
         with timing():
             assert [finding["port"] for finding in doctor.findings("accept-queue-overflowing")] == [slow.getsockname()[1]]
-            assert doctor.ids == {"accept-queue-overflowing"}
+            assert {one["id"] for one in doctor.document["findings"] if one["port"]} == {"accept-queue-overflowing"}
 
 
 # ---- TIME_WAIT ----
