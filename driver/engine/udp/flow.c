@@ -11,6 +11,7 @@
 
 #define AGAIN_MIN_MS 1U
 #define AGAIN_MAX_MS 50U
+#define REST_MAX     4096U /* datagrams */
 
 static void on_ready(uv_poll_t *poll, int status, int events);
 
@@ -333,7 +334,8 @@ static void on_check(uv_check_t *check)
 	}
 }
 
-static void receive(struct udp_socket *socket)
+/* Return how many datagrams were there, of one batch. */
+static uint32_t receive(struct udp_socket *socket)
 {
 	const uint32_t wanted = socket->under_way + 1;
 	struct datagram list[DATAGRAM_BATCH];
@@ -345,7 +347,7 @@ static void receive(struct udp_socket *socket)
 	if (count < 0) {
 		if (count != -EAGAIN)
 			take_errors(socket);
-		return;
+		return 0;
 	}
 	now_ns = clock_now_ns();
 	socket->receiving = true;
@@ -354,6 +356,7 @@ static void receive(struct udp_socket *socket)
 	socket->receiving = false;
 	if (socket->fd >= 0 && !socket->retired)
 		follow(socket);
+	return (uint32_t)count;
 }
 
 /* On an error libuv stops polling and reports EBADF, whatever the error was. */
@@ -387,12 +390,32 @@ static void lose_pending(struct udp_socket *socket, struct udp_exchange *exchang
 	give_up_order(socket, now_ns);
 }
 
-static void expire_slot(struct udp *udp, uint32_t slot, uint64_t over_ns, uint64_t now_ns)
+/*
+ * The loop's look took one batch from the socket. The next ones may have come in time, too. A server
+ * that sends without end must not keep the worker here.
+ */
+static void receive_rest(struct udp_socket *socket)
+{
+	uint32_t count = 1;
+
+	for (uint32_t left = REST_MAX; count && left && socket->fd >= 0;
+	     left -= count < left ? count : left)
+		count = receive(socket);
+	if (socket->fd >= 0 && !socket->retired)
+		flush(socket);
+}
+
+static bool is_late(const struct udp *udp, uint32_t slot, uint64_t over_ns)
+{
+	const struct udp_exchange *exchange = &udp->exchanges[slot];
+
+	return exchange->state != UDP_IDLE && over_ns >= exchange->begin_ns + udp->plan->timeout_ns;
+}
+
+static void expire_slot(struct udp *udp, uint32_t slot, uint64_t now_ns)
 {
 	struct udp_exchange *exchange = &udp->exchanges[slot];
 
-	if (exchange->state == UDP_IDLE || over_ns < exchange->begin_ns + udp->plan->timeout_ns)
-		return;
 	if (exchange->state == UDP_PENDING)
 		lose_pending(socket_of(udp, slot), exchange, now_ns);
 	else
@@ -400,17 +423,33 @@ static void expire_slot(struct udp *udp, uint32_t slot, uint64_t over_ns, uint64
 	finish(udp, slot, RUN_ERROR_TIMEOUT, now_ns);
 }
 
+/* Expire slots of a flow, after its socket has been read once. */
+static void expire_flow(struct udp *udp, uint32_t first, uint64_t over_ns)
+{
+	const uint32_t last = first + udp->plan->outstanding;
+	const uint32_t end = last < udp->host->slots ? last : udp->host->slots;
+	bool read = false;
+
+	for (uint32_t slot = first; slot < end; slot++) {
+		if (is_late(udp, slot, over_ns) && !read) {
+			receive_rest(socket_of(udp, slot));
+			read = true;
+		}
+		if (is_late(udp, slot, over_ns))
+			expire_slot(udp, slot, clock_now_ns());
+	}
+}
+
 void udp_expire(void *state, uint64_t over_ns)
 {
 	struct udp *udp = state;
-	uint64_t now_ns = clock_now_ns();
 
-	for (uint32_t slot = 0; slot < udp->host->slots; slot++)
-		expire_slot(udp, slot, over_ns, now_ns);
+	for (uint32_t slot = 0; slot < udp->host->slots; slot += udp->plan->outstanding)
+		expire_flow(udp, slot, over_ns);
 	for (uint32_t flow = 0; flow < udp->flows; flow++)
 		if (udp->sockets[flow])
 			close_if_over(udp->sockets[flow]);
-	udp_socket_expire_retired(udp, now_ns, udp->plan->timeout_ns);
+	udp_socket_expire_retired(udp, clock_now_ns(), udp->plan->timeout_ns);
 }
 
 static void on_again(uv_timer_t *timer)

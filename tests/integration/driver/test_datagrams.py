@@ -3,18 +3,21 @@
 
 The truth is the servers' own counters, the kernel's, and a server with deliberate faults.
 """
+import json
+import os
 import re
 import signal
 import socket
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from ..conftest import kernel_counter
 from support.net import free_port
-from support.process import Process, ProcessError
-from support.programs import Driver, Lab
+from support.process import Process, ProcessError, wait_until
+from support.programs import DRIVER, Driver, Lab
 from .test_streams import ask, need
 
 SAMPLE = "x" * 56
@@ -278,6 +281,33 @@ def test_exchanges_are_not_joined(start):
     driver = Driver(f"udp://127.0.0.1:{lab.port}", "--payload", "x", count=10)
     assert "UDP" in driver.result["unsampled"]
     assert not driver.result.get("samples")
+
+
+def test_a_stopped_driver_reads_all_replies_before_it_gives_up(start):
+    """More replies come in time than one system call reads, while the driver is stopped for longer than the limit."""
+    several, held = [], []
+
+    def handle(request, answer):
+        several.append((request, answer))
+        if len(several) < 200:
+            return
+        os.kill(driver.pid, signal.SIGSTOP)
+        wait_until(lambda: Path(f"/proc/{driver.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T")
+        for waiting, reply in several:
+            reply(waiting)
+        several.clear()
+        held.append(1)
+        time.sleep(0.7)
+        os.kill(driver.pid, signal.SIGCONT)
+
+    with Server(handle) as server:
+        driver = start(Process([DRIVER, server.url, "-c1", "-n600", "--payload=1234", "--match=id:2", "--outstanding=200",
+                                "--timeout=500ms", "--json=-"]))
+        assert driver.wait(seconds=30) == 0, driver.stderr
+    result = json.loads(driver.stdout)["driver"]
+    assert result["requests"] == len(server.requests) == 600 and len(held) == 3
+    assert only(result["datagrams"]) and not any(result["errors"].values())
+    assert result["round_trip"]["max_ns"] > 500_000_000
 
 
 def test_several_replies(start):
