@@ -14,8 +14,9 @@
 #include "transport/loop.h"
 #include "worker_impl.h"
 
-#define SWEEP_MIN_MS 1U
-#define SWEEP_MAX_MS 50U
+#define SWEEP_MIN_MS  1U
+#define SWEEP_MAX_MS  50U
+#define SPARED_SWEEPS 4U
 
 static void on_swept(uv_check_t *check)
 {
@@ -23,7 +24,7 @@ static void on_swept(uv_check_t *check)
 
 	uv_idle_stop(&worker->hurry);
 	uv_check_stop(&worker->swept);
-	worker->setup.engine->expire(worker->engine, worker->sweep_ns);
+	worker->setup.engine->expire(worker->engine, worker->over_ns);
 }
 
 static void on_hurry(uv_idle_t *idle)
@@ -32,14 +33,31 @@ static void on_hurry(uv_idle_t *idle)
 }
 
 /*
- * Expire requests after the loop has looked for their responses. A worker that was stopped, or had
- * no CPU, may find both due. An idle handle makes the loop look at once.
+ * Return the time by which requests must have been over to expire. After an absence, stopped or
+ * without CPU, the worker may be to blame: a request had not left, or a handshake lacked its next
+ * step. Requests that were not over before the absence have some sweeps longer.
+ */
+static uint64_t over_by(struct worker *worker, uint64_t now_ns)
+{
+	uint64_t usual_ns = uv_timer_get_repeat(&worker->sweep) * NSEC_PER_MSEC;
+
+	if (now_ns - worker->sweep_ns > 2 * usual_ns + NSEC_PER_MSEC) {
+		worker->absent_ns = worker->sweep_ns;
+		worker->back_ns = now_ns;
+	}
+	worker->sweep_ns = now_ns;
+	return now_ns < worker->back_ns + SPARED_SWEEPS * usual_ns ? worker->absent_ns : now_ns;
+}
+
+/*
+ * Expire requests after the loop has looked for their responses: after an absence both may be due.
+ * An idle handle makes the loop look at once.
  */
 static void on_sweep(uv_timer_t *timer)
 {
 	struct worker *worker = timer->data;
 
-	worker->sweep_ns = clock_now_ns();
+	worker->over_ns = over_by(worker, clock_now_ns());
 	uv_idle_start(&worker->hurry, on_hurry);
 	uv_check_start(&worker->swept, on_swept);
 }
@@ -122,6 +140,7 @@ static void open_timers(struct worker *worker)
 	worker->gate.data = worker;
 	uv_timer_init(&worker->loop, &worker->ramp);
 	worker->ramp.data = worker;
+	worker->sweep_ns = clock_now_ns();
 	uv_timer_start(&worker->sweep, on_sweep, interval, interval);
 	for (uint32_t i = 0; i < worker->setup.slots; i++) {
 		worker->slots[i].worker = worker;

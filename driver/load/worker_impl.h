@@ -31,7 +31,10 @@ struct worker {
 	uv_timer_t sweep;
 	uv_idle_t hurry;
 	uv_check_t swept;
-	uint64_t sweep_ns; /* requests that end by then, and have no response yet, expire */
+	uint64_t sweep_ns;  /* the last sweep */
+	uint64_t absent_ns; /* the last one before the worker's last absence */
+	uint64_t back_ns;   /* the first one after it */
+	uint64_t over_ns;   /* what was over by then, and has no response, expires */
 
 	_Atomic int wanted; /* enum worker_phase */
 	_Atomic uint64_t wanted_begin_ns;

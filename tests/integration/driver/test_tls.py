@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: MIT
 """https: against nginx, whose counters are the truth, and against servers with faulty TLS."""
+import json
+import os
 import re
+import signal
 import socket
 import ssl
 import struct
 import threading
+from pathlib import Path
 
 import pytest
 
 from support.net import free_port, serve_each
 from support.pki import Pki
-from support.programs import Driver, Nginx
+from support.process import Process, wait_until
+from support.programs import DRIVER, Driver, Nginx
 
 RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
@@ -222,6 +227,38 @@ def test_responses_that_fail(start, pki, name):
         assert only_error(driver, kind)["count"] == 4
     else:
         assert driver.result["requests"] == 4 and driver.result["failures"] == []
+
+
+def test_a_stopped_driver_goes_on_with_its_handshake(start, pki):
+    """TLS 1.2 takes another step of the client. Its server stops the driver for longer than the time limit."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(*pki.server)
+    listener = socket.create_server(("127.0.0.1", 0))
+    held = []
+
+    def go_on():
+        held.append(1)
+        os.kill(driver.pid, signal.SIGCONT)
+
+    def treat(connection):
+        connection.recv(1, socket.MSG_PEEK)
+        os.kill(driver.pid, signal.SIGSTOP)
+        wait_until(lambda: Path(f"/proc/{driver.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T")
+        threading.Timer(0.7, go_on).start()
+        with context.wrap_socket(connection, server_side=True) as stream:
+            stream.recv(4096)
+            stream.sendall(RESPONSE)
+            stream.recv(4096)
+
+    serve_each(listener, treat)
+    with listener:
+        driver = start(Process([DRIVER, f"https://127.0.0.1:{listener.getsockname()[1]}/", "--ca", pki.ca, "-c1", "-n3",
+                                "--new-connections", "--timeout=500ms", "--json=-"]))
+        assert driver.wait(seconds=30) == 0, driver.stderr
+    result = json.loads(driver.stdout)["driver"]
+    assert result["requests"] == len(held) == result["tls"]["count"] == 3
+    assert not any(result["errors"].values())
 
 
 def test_stolen_options_are_refused(pki, tmp_path):
