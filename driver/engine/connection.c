@@ -110,11 +110,12 @@ static bool is_over(const struct connection *connection)
 static bool connection_report(struct connection *connection, enum run_error error, uint64_t end_ns)
 {
 	const struct engine_host *host = all_of(connection)->host;
+	const size_t unsent = link_unsent(&connection->link);
 
 	connection->result.end_ns = end_ns;
 	/* The server may answer or close before it has read the whole request. */
-	if (connection->link.unsent_length <= connection->result.bytes_out)
-		connection->result.bytes_out -= connection->link.unsent_length;
+	if (unsent <= connection->result.bytes_out)
+		connection->result.bytes_out -= unsent;
 	connection->result.error = error;
 	connection->result.detail = error == RUN_NO_ERROR ? NULL : connection->link.detail;
 	connection->result.code = error == RUN_NO_ERROR ? 0 : connection->link.code;

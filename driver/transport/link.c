@@ -153,6 +153,14 @@ int link_send(struct link *link, const char *data, size_t length)
 	return send_unsent(link);
 }
 
+size_t link_unsent(const struct link *link)
+{
+	if (link->tls || !link->writing)
+		return link->unsent_length;
+	return link->unsent_length - link->piece_length +
+	       uv_stream_get_write_queue_size(&link->stream);
+}
+
 static void on_write(uv_write_t *write, int status)
 {
 	struct link *link = write->handle->data;

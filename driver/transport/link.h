@@ -134,6 +134,9 @@ int link_open(struct link *link);
  */
 int link_send(struct link *link, const char *data, size_t length);
 
+/* How much of that neither the kernel nor TLS has taken; after a failed write perhaps less. */
+size_t link_unsent(const struct link *link);
+
 void link_close(struct link *link);
 
 /* Read the flow of an open link, once for all its requests. False: it is not sampled, or not known. */

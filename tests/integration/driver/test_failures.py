@@ -433,6 +433,32 @@ def test_unsent_are_in_no_percentile(start):
     assert "were never sent, all connections being busy" in " ".join(halted.stdout.split())
 
 
+def test_answers_before_the_request_has_left(start, tmp_path):
+    """The server reads the rest after its answer, so it knows what has left: a part of the piece that was written."""
+    (tmp_path / "body").write_bytes(b"x" * (4 << 20))
+    listener = start(socket.create_server(("127.0.0.1", 0)))
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    counts = []
+
+    def treat(connection):
+        count = 0
+        while count < 100_000:
+            count += len(connection.recv(100_000 - count))
+        time.sleep(0.05)  # it is full
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        time.sleep(0.05)
+        while received := connection.recv(1 << 20):
+            count += len(received)
+        counts.append(count)
+
+    serve_each(listener, treat)
+    driver = Driver(f"http://127.0.0.1:{listener.getsockname()[1]}/", f"--body=@{tmp_path}/body", "--send-buffer=100000",
+                    connections=2, count=6)
+    wait_until(lambda: len(counts) == 6)
+    assert driver.result["requests"] == 6 and sum(counts) < 6 * (4 << 20)
+    assert driver.result["bytes_out"] == sum(counts)
+
+
 class Held:
     """Answers all requests. At every fourth one it first stops the driver, which it lets go on after a pause."""
 
