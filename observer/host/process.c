@@ -199,6 +199,21 @@ int process_list(uint32_t pid, struct process_list *ret_list)
 	return 0;
 }
 
+/*
+ * Most of its descriptors seem to be in use. It may have raised its limit since, or be another program by now. Its former
+ * descriptors were of the other limit.
+ */
+static void look_again(struct resource_process *process)
+{
+	struct run_number limit = descriptor_limit(process->pid);
+
+	if (limit.known && limit.value != process->limit) {
+		process->limit = limit.value;
+		process->most = process->fds;
+	}
+	(void)process_comm(process->pid, process->comm, sizeof(process->comm));
+}
+
 /* Skip processes that had no descriptors before, such as kernel threads. */
 static void count_all(struct process_list *list)
 {
@@ -211,6 +226,8 @@ static void count_all(struct process_list *list)
 			process->fds = 0;
 		if (process->fds > process->most)
 			process->most = process->fds;
+		if (process->fds > process->limit / 2)
+			look_again(process);
 	}
 }
 

@@ -194,6 +194,30 @@ def test_what_was_full_for_a_time_is_told(start, ends, told):
     assert told in found[0]["outlook"] + " ".join(found[0]["evidence"])
 
 
+# Raises its limit at a signal, as servers do when they start, and then has more descriptors than it might have had before.
+RAISES = """
+import os, resource, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+print("ready", flush=True)
+signal.sigwait([signal.SIGUSR1])
+resource.setrlimit(resource.RLIMIT_NOFILE, (1000, 1000))
+opened = [os.dup(2) for _ in range(100)]
+print("raised", flush=True)
+signal.pause()
+"""
+
+
+def test_a_limit_that_was_raised_is_not_near(start):
+    lab = start(Lab())
+    raising = start(["prlimit", "--nofile=64:1000", "/usr/bin/python3", "-c", RAISES])
+    raising.wait_for("^ready$")
+    observer = start(Observer(ports=(lab.port,)))
+    raising.send(signal.SIGUSR1)
+    raising.wait_for("^raised$")
+    observer.stop()
+    assert not [one for one in observer.summary()["findings"] if raising.pid in {owner["pid"] for owner in one["owners"]}]
+
+
 def test_a_process_that_began_meanwhile_is_looked_at(start):
     lab = start(Lab())
     observer = start(Observer(ports=(lab.port,)))
