@@ -137,6 +137,29 @@ static void leave_out(struct join_match *match)
 	match->count = 0;
 }
 
+/*
+ * Return whether the upstream's observer may count more or fewer exchanges than the front has calls. It does so of
+ * commands, of requests that got no response, and of those that were read together.
+ */
+static bool numbers_may_differ(const struct run_service *upstream)
+{
+	return upstream->routes.protocol || upstream->losses[RUN_LOSS_ONEWAY] ||
+	       upstream->pipelined.value;
+}
+
+/*
+ * If calls come at equal distances, a constant difference looks like one of the clocks. Then they are the same ones only if
+ * both hosts have sampled all, and equally many on each connection.
+ */
+static void leave_out_uncertain(uint64_t threshold, struct join_match *match)
+{
+	if (threshold == RUN_SAMPLE_ALL && match->driver_only == match->unknown_flow &&
+	    !match->unmeasured && !match->observer_only)
+		return;
+	match->implausible += match->count;
+	match->count = 0;
+}
+
 /* ---- why calls are not paired ---- */
 
 static void write_reason(FILE *text, const struct run *there, const struct run_call_pairs *pairs)
@@ -153,6 +176,11 @@ static void write_reason(FILE *text, const struct run *there, const struct run_c
 		      " in between, or it has no sample of them",
 		      text);
 		join_write_causes(text, there);
+	} else if (pairs->implausible && !pairs->paired &&
+		   numbers_may_differ(&there->services[0])) {
+		fputs("the two hosts may count calls in different ways: the upstream's observer "
+		      "counts commands, or some requests got no response or were read together",
+		      text);
 	} else if (pairs->implausible && !pairs->paired) {
 		fputs("the times of calls contradict those of the exchanges: the two hosts count "
 		      "them in"
@@ -211,6 +239,8 @@ int join_calls_open(const struct run_service *front, const struct run_service *u
 		err = join_match(ret_calls->sent, &there, ret_pairs->threshold, &match);
 	if (!err) {
 		leave_out(&match);
+		if (numbers_may_differ(upstream))
+			leave_out_uncertain(ret_pairs->threshold, &match);
 		copy_counts(&match, ret_pairs);
 		for (size_t i = 0; i < match.count; i++)
 			count_pair(&match.pairs[i], ret_pairs, ret_calls);

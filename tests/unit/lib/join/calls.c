@@ -8,6 +8,7 @@
  * - a call without an exchange counts as own time (a_call_without_exchange)
  * - calls to other places are not left out (calls_of_other_places)
  * - some pairs are kept although most contradict each other (numbers_that_differ)
+ * - numbers that may differ are believed (numbers_that_differ_evenly)
  */
 #include "unit.h"
 
@@ -201,6 +202,35 @@ static void numbers_that_differ(void **state)
 	assert_int_equal(ROW->nested->divided->own.count, 0);
 }
 
+/*
+ * The upstream's observer counts a command more on each connection. Calls come at equal distances, and one is slow: its time
+ * there would be that of the one before.
+ */
+static void numbers_that_differ_evenly(void **state)
+{
+	autorun struct run *run = run_of_two();
+
+	for (uint32_t i = 0; i < 200; i++)
+		add_whole(run, i, 1000000000 + 20000 * i, 400);
+	UPSTREAM->samples->samples[100].stage_ns[STAGE_SERVICE] += 5000;
+	FRONT->call_samples->samples[100].round_trip_ns += 5000;
+	for (size_t i = 0; i < 200; i++)
+		UPSTREAM->samples->samples[i].index++;
+	UPSTREAM->losses[RUN_LOSS_ONEWAY] = 1;
+	assert_joins(run);
+	assert_int_equal(ROW->pairs->paired, 0);
+	assert_int_equal(ROW->pairs->unmatched, 1);
+	assert_int_equal(ROW->pairs->implausible, 199);
+	assert_non_null(strstr(ROW->pairs->reason, "may count calls in different ways"));
+	for (size_t i = 0; i < 200; i++)
+		UPSTREAM->samples->samples[i].index--;
+	assert_joins(run);
+	assert_int_equal(ROW->pairs->paired, 200);
+	FRONT->call_samples->threshold = RUN_SAMPLE_ALL - 1;
+	assert_joins(run);
+	assert_int_equal(ROW->pairs->paired, 0);
+}
+
 /* A write's time may be taken when its bytes have arrived. */
 static void longer_there_than_here(void **state)
 {
@@ -278,6 +308,7 @@ int main(void)
 		cmocka_unit_test(calls_of_other_places),
 		cmocka_unit_test(translated_ports),
 		cmocka_unit_test(numbers_that_differ),
+		cmocka_unit_test(numbers_that_differ_evenly),
 		cmocka_unit_test(longer_there_than_here),
 		cmocka_unit_test(overlapping_calls_are_not_divided),
 		cmocka_unit_test(what_makes_it_unknown),
