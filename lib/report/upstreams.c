@@ -205,8 +205,12 @@ static void print_rest(FILE *file, const struct run_service *front,
 				as_time((double)upstreams[i].service->min_rtt_ns.value));
 }
 
-/* Print how the service of the slowest requests divides, as far as their calls are paired with exchanges there. */
-static void print_divided(FILE *file, const struct run_nested *nested)
+/*
+ * Print how the service of the slowest requests divides, as far as their calls are paired with exchanges there. The rest may
+ * be of another upstream's calls.
+ */
+static void print_divided(FILE *file, const struct run_service *front,
+			  const struct run_nested *nested)
 {
 	const struct run_divided *divided = nested->divided;
 	uint64_t sum_ns = !divided ? 0
@@ -220,10 +224,11 @@ static void print_divided(FILE *file, const struct run_nested *nested)
 		fprintf(file, ". Of the %s whose calls are paired", as_count(divided->slowest));
 	else
 		fputs(":", file);
-	fprintf(file, " %s were there, %s between both, and %s its own",
+	fprintf(file, " %s were there, %s between both, and %s its own%s",
 		as_share(part * (double)divided->slowest_there_ns),
 		as_share(part * (double)divided->slowest_between_ns),
-		as_share(part * (double)divided->slowest_own_ns));
+		as_share(part * (double)divided->slowest_own_ns),
+		front->upstream_count > 1 || front->calls ? ", or of calls to others" : "");
 }
 
 /* Print what single calls took longer for the front than there. */
@@ -250,7 +255,8 @@ static void print_pairs(FILE *file, const struct report_upstream *upstream)
 }
 
 /* Print the wait of the slowest requests, which is not known better than to the calls within them. */
-static void print_slowest(FILE *file, const struct report_upstream *upstream)
+static void print_slowest(FILE *file, const struct run_service *front,
+			  const struct report_upstream *upstream)
 {
 	const struct run_nested *nested = upstream->row->nested;
 	const struct run_nested_sum *slowest = &nested->slowest;
@@ -270,7 +276,7 @@ static void print_slowest(FILE *file, const struct report_upstream *upstream)
 	else
 		fprintf(file, "%s to %s was the wait for %s: other requests were in flight", least,
 			most, upstream->name);
-	print_divided(file, nested);
+	print_divided(file, front, nested);
 }
 
 /* Print all upstreams, @count of them, those that take most first. */
@@ -302,7 +308,7 @@ static void print_upstreams(FILE *file, const struct run_service *front,
 		fputs(". Together these are more than its service, so some calls overlap", file);
 	for (size_t i = 0; i < count; i++)
 		if (!*upstreams[i].unknown && upstreams[i].row->nested)
-			print_slowest(file, &upstreams[i]);
+			print_slowest(file, front, &upstreams[i]);
 	for (size_t i = 0; i < count; i++)
 		if (*upstreams[i].unknown)
 			fprintf(file,

@@ -124,6 +124,27 @@ def test_many_at_once_to_another_nginx(start, hosts, tmp_path):
     lies_within(pairs["between"]["mean_ns"], 0, most_ns - least_ns + 2 * MS)
 
 
+@in_quiet
+def test_a_request_that_is_tried_again_elsewhere(start, hosts, tmp_path):
+    """nginx asks a server that refuses, and then a slow one: for the first, the wait for the second is not called nginx's own."""
+    refusing = start(Front({"call": "return 503;"}, host=hosts[1]))
+    lab = start(Lab("--service", "20ms", address=hosts[1].address, netns=hosts[1]))
+    front = start(Front({"call": "proxy_next_upstream http_503;" + KEEP % "both"}, host=hosts[0],
+                        both="".join(f"server {lab.address}:{one.port} max_fails=0;" for one in (refusing, lab)) + "keepalive 4;"))
+    observers = [observe(start, hosts[0], front.port, "--calls"),
+                 observe(start, hosts[1], refusing.port), observe(start, hosts[1], lab.port)]
+    Driver(front.url + "call", connections=1, count=40, netns=hosts[0])
+    for observer in observers:
+        observer.stop()
+    paths = [observer.json for observer in observers]
+    rows, said = upstreams(merged(tmp_path, *paths), front.port), report(*paths)
+    twice = sum("," in line for line in front.log())
+    assert twice == 20 and (rows[refusing.port]["pairs"]["paired"], rows[lab.port]["pairs"]["paired"]) == (twice, 40)
+    assert rows[refusing.port]["nested"]["divided"]["own"]["sum_ns"] > twice * 20 * MS
+    assert rows[lab.port]["nested"]["divided"]["there"]["sum_ns"] > 40 * 20 * MS
+    assert "% its own, or of calls to others" in said and not re.search(r"between both, and \S+ % its own(?!, or)", said), said
+
+
 def test_fewer_samples_there(start, hosts, tmp_path):
     """The upstream's observer keeps at most 50: so many calls are paired, of the same ones. The rest is not counted as lost."""
     lab = start(Lab("--service", "1ms", address=hosts[1].address, netns=hosts[1]))
