@@ -145,6 +145,59 @@ def test_a_request_that_is_tried_again_elsewhere(start, hosts, tmp_path):
     assert "% its own, or of calls to others" in said and not re.search(r"between both, and \S+ % its own(?!, or)", said), said
 
 
+# Answers "get MS" after so long, and nothing else.
+ANSWERS = """
+import socket, sys, time
+listener = socket.create_server((sys.argv[1], 0))
+print("port", listener.getsockname()[1], flush=True)
+connection = listener.accept()[0]
+for line in connection.makefile():
+    if line.startswith("get"):
+        time.sleep(int(line.split()[1]) / 1000)
+        connection.sendall(b"done\\n")
+"""
+
+# Each request is a call, of which the 300th takes longer; the first is after a message that wants no response.
+ASKS = """
+import http.server, socket, sys, time
+upstream, calls = None, 0
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        global upstream, calls
+        if not upstream:
+            upstream = socket.create_connection((sys.argv[2], int(sys.argv[3])))
+            upstream.sendall(b"set\\n")
+            time.sleep(0.3)
+        calls += 1
+        upstream.sendall(b"get 60\\n" if calls == 300 else b"get 10\\n")
+        upstream.recv(100)
+        self.send_response(204)
+        self.end_headers()
+server = http.server.ThreadingHTTPServer((sys.argv[1], 0), Handler)
+print("port", server.server_port, flush=True)
+server.serve_forever()
+"""
+
+
+def test_numbers_that_are_off_by_one(start, hosts, tmp_path):
+    """The upstream's observer counts the message without a response, and the front has it in its first call. All calls
+    take equally long but one, so each could be that of its neighbour. None is paired."""
+    behind = start(["/usr/bin/python3", "-c", ANSWERS, hosts[1].address], netns=hosts[1])
+    port = int(behind.wait_for(r"^port (\d+)$")[1])
+    front = start(["/usr/bin/python3", "-c", ASKS, hosts[0].address, hosts[1].address, port], netns=hosts[0])
+    ahead = int(front.wait_for(r"^port (\d+)$")[1])
+    observers = observe(start, hosts[0], ahead, "--calls"), observe(start, hosts[1], port)
+    Driver(f"http://{hosts[0].address}:{ahead}/", connections=1, count=400, netns=hosts[0])
+    for observer in observers:
+        observer.stop()
+    paths = [observer.json for observer in observers]
+    assert service(observers[1].summary(), port)["losses"]["oneway"] == 1
+    row = upstreams(merged(tmp_path, *paths), ahead)[port]
+    assert (row["pairs"]["calls"], row["pairs"]["paired"], row["nested"]["divided"]["own"]["count"]) == (400, 0, 0)
+    assert "may count calls in different ways" in report(*paths)
+
+
 def test_fewer_samples_there(start, hosts, tmp_path):
     """The upstream's observer keeps at most 50: so many calls are paired, of the same ones. The rest is not counted as lost."""
     lab = start(Lab("--service", "1ms", address=hosts[1].address, netns=hosts[1]))
