@@ -231,6 +231,19 @@ static void count_all(struct process_list *list)
 	}
 }
 
+struct pids {
+	uint32_t *entries;
+	size_t count;
+};
+
+static int pids_add(struct pids *pids, uint32_t pid)
+{
+	if (ARRAY_GROW(pids->entries, pids->count) < 0)
+		return -ENOMEM;
+	pids->entries[pids->count++] = pid;
+	return 0;
+}
+
 static int compare_pids(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -238,26 +251,65 @@ static int compare_pids(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static void pids_sort(struct pids *pids)
+{
+	if (pids->count)
+		qsort(pids->entries, pids->count, sizeof(*pids->entries), compare_pids);
+}
+
+static bool pids_have(const struct pids *pids, uint32_t pid)
+{
+	return pids->count && bsearch(&pid, pids->entries, pids->count, sizeof(pid), compare_pids);
+}
+
+/* An observation lasts for months, and programs come and go. */
+#define ENDED_KEPT 16U
+
+/* Drop processes that have ended, but for the first few of those that were nearly full. */
+static void drop_ended(struct process_list *list, const struct pids *alive)
+{
+	size_t kept = 0, ended = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct resource_process *process = &list->entries[i];
+
+		if (!pids_have(alive, process->pid) &&
+		    (!process_was_full(process) || ended++ >= ENDED_KEPT))
+			continue;
+		if (kept != i)
+			list->entries[kept] = *process;
+		kept++;
+	}
+	list->count = kept;
+}
+
 int process_renew(uint32_t pid, struct process_list *list)
 {
 	autoclosedir DIR *dir = pid ? NULL : opendir("/proc");
-	size_t count = list->count;
-	autofree uint32_t *known = calloc(count ? count : 1, sizeof(*known));
+	struct pids known = {}, alive = {};
 	uint32_t found;
+	size_t before;
 	int r = 0;
 
-	if (!known)
-		return -ENOMEM;
 	count_all(list);
-	for (size_t i = 0; i < count; i++)
-		known[i] = list->entries[i].pid;
-	qsort(known, count, sizeof(*known), compare_pids);
-	list->unseen = 0;
+	for (size_t i = 0; !r && i < list->count; i++)
+		r = pids_add(&known, list->entries[i].pid);
 	while (!r && (found = process_next(dir)))
-		if (!bsearch(&found, known, count, sizeof(*known), compare_pids))
-			r = add(list, found);
-	for (size_t i = count; i < list->count; i++)
+		r = pids_add(&alive, found);
+	pids_sort(&known);
+	pids_sort(&alive);
+	if (!r && dir)
+		drop_ended(list, &alive);
+	before = list->count;
+	if (dir)
+		list->unseen = 0;
+	for (size_t i = 0; !r && i < alive.count; i++)
+		if (!pids_have(&known, alive.entries[i]))
+			r = add(list, alive.entries[i]);
+	for (size_t i = before; i < list->count; i++)
 		list->entries[i].late = true;
+	free(known.entries);
+	free(alive.entries);
 	return r;
 }
 

@@ -22,8 +22,18 @@ struct resource_process {
 	uint32_t trend[TREND_POINTS]; /* descriptors at the points of the sample */
 };
 
+/* From this share of the limit on, nearly all descriptors are in use. */
+#define PROCESS_FULL_SHARE 0.8
+
+/* Return whether they were so for a time, and are not so any more, or the process has ended. */
+static inline bool process_was_full(const struct resource_process *process)
+{
+	return process->most > process->fds &&
+	       (double)process->most >= PROCESS_FULL_SHARE * (double)process->limit;
+}
+
 struct process_list {
-	struct resource_process *entries; /* by pid */
+	struct resource_process *entries;
 	size_t count;
 	uint64_t unseen; /* processes whose descriptors we may not count */
 };
@@ -35,7 +45,10 @@ uint32_t process_next(DIR *proc);
 int process_list(uint32_t pid, struct process_list *ret_list);
 /* Count the processes' descriptors again, as point @point of the trend. Ended processes have 0. */
 void process_point(struct process_list *list, unsigned int point);
-/* Count the descriptors once more, without adding a point, and add processes that have begun since; @pid: as above. */
+/*
+ * Count the descriptors once more, without adding a point. Add processes that have begun since, and drop those that have
+ * ended, except a few that were nearly full. @pid: as above. 0 or -ENOMEM.
+ */
 int process_renew(uint32_t pid, struct process_list *list);
 void process_free(struct process_list *list);
 

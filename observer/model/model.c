@@ -291,9 +291,9 @@ static int begin_look(struct model *model, struct look **ret_look)
 	return r;
 }
 
-static int read_look(const struct model *model, struct look *look, struct run *run)
+static int read_look(const struct model *model, struct look *look, bool past, struct run *run)
 {
-	int r = look_end(look, run, NULL);
+	int r = look_end(look, past, run, NULL);
 
 	if (r == -ENODATA)
 		return run_add_text(&run->not_seen, "the network namespace may not be entered");
@@ -412,7 +412,7 @@ static int period_read(struct model *model, const struct period *period, bool wh
 				   run);
 	meanwhile_run(&model->meanwhile);
 	if (!r && whole && period->look)
-		r = read_look(model, period->look, run);
+		r = read_look(model, period->look, true, run);
 	if (r < 0)
 		return r;
 	*ret_run = TAKE_PTR(run);
@@ -622,9 +622,9 @@ static int snapshot_judge(void *context, struct run *run)
 	run->services_dropped -= model->recent_services_dropped;
 	run->connections_dropped -= model->recent_connections_dropped;
 	if (model->recent)
-		r = read_look(model, model->recent, run);
+		r = read_look(model, model->recent, false, run);
 	else if (model->total.look)
-		r = read_look(model, model->total.look, run);
+		r = read_look(model, model->total.look, false, run);
 	run->services_dropped = services;
 	run->connections_dropped = connections;
 	if (r || (model->recent && now - model->recent_ns < JUDGED_NS))

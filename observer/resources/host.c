@@ -70,7 +70,6 @@ void resource_measure_host(const struct resource_numbers *before,
 
 /* ---- descriptors ---- */
 
-#define FULL_SHARE    0.8  /* from this share on, list the types of descriptors */
 #define GROWING_SHARE 0.25 /* a pool that fills up at its start is no leak yet */
 #define STRAIGHT      0.9  /* R² of a line that grows steadily */
 #define LEAK_SECONDS  3.0
@@ -123,21 +122,38 @@ static void predict(struct resource *resource, const struct resource_process *pr
 		      "the sample, least squares");
 }
 
-/* Return whether it was nearly full for a time, and is not so any more, or has ended. */
-static bool was_full(const struct resource_process *process)
+static struct resource *add_descriptors(const struct resource_process *process,
+					struct resource_list *list)
 {
-	return process->most > process->fds &&
-	       (double)process->most >= FULL_SHARE * (double)process->limit;
+	struct resource *resource = resource_add(list, RESOURCE_DESCRIPTORS, NULL);
+
+	if (!resource)
+		return NULL;
+	snprintf(resource->object, sizeof(resource->object), "%s (pid %u)", process->comm,
+		 process->pid);
+	resource->capacity = (double)process->limit;
+	resource_own(resource, process->pid);
+	resource->owners[0].sockets = 0;
+	memcpy(resource->owners[0].comm, process->comm, sizeof(process->comm));
+	return resource;
+}
+
+static void say_use(struct resource *resource, uint64_t used, const char *source)
+{
+	resource->used = (double)used;
+	resource_fact(resource, "used", resource->used, "descriptors", source);
+	resource_fact(resource, "limit", resource->capacity, "descriptors",
+		      "RLIMIT_NOFILE in /proc/PID/limits");
 }
 
 /* Its descriptors are those that it had at most: at the end others are in use, or none. */
-static void look_back(struct resource *resource, const struct resource_process *process)
+static void add_past(const struct resource_process *process, struct resource_list *list)
 {
-	resource->used = (double)process->most;
-	resource_fact(resource, "used", resource->used, "descriptors",
-		      "/proc/PID/fd, the most of all readings");
-	resource_fact(resource, "limit", resource->capacity, "descriptors",
-		      "RLIMIT_NOFILE in /proc/PID/limits");
+	struct resource *resource = add_descriptors(process, list);
+
+	if (!resource)
+		return;
+	say_use(resource, process->most, "/proc/PID/fd, the most of all readings");
 	if (process->fds)
 		resource_fact(resource, "at the end", (double)process->fds, "descriptors",
 			      "/proc/PID/fd");
@@ -150,27 +166,14 @@ static void look_back(struct resource *resource, const struct resource_process *
 static void add_process(const struct resource_process *process, unsigned int points, double seconds,
 			struct resource_list *list)
 {
-	struct resource *resource = resource_add(list, RESOURCE_DESCRIPTORS, NULL);
+	struct resource *resource = add_descriptors(process, list);
 	uint32_t counts[DESCRIPTOR_TYPES];
 
 	if (!resource)
 		return;
-	snprintf(resource->object, sizeof(resource->object), "%s (pid %u)", process->comm,
-		 process->pid);
-	resource->capacity = (double)process->limit;
-	resource_own(resource, process->pid);
-	resource->owners[0].sockets = 0;
-	memcpy(resource->owners[0].comm, process->comm, sizeof(process->comm));
-	if (was_full(process)) {
-		look_back(resource, process);
-		return;
-	}
-	resource->used = (double)process->fds;
-	resource_fact(resource, "used", resource->used, "descriptors", "/proc/PID/fd");
-	resource_fact(resource, "limit", resource->capacity, "descriptors",
-		      "RLIMIT_NOFILE in /proc/PID/limits");
+	say_use(resource, process->fds, "/proc/PID/fd");
 	predict(resource, process, points, seconds);
-	if (resource->used < FULL_SHARE * resource->capacity && !resource->leaking &&
+	if (resource->used < PROCESS_FULL_SHARE * resource->capacity && !resource->leaking &&
 	    !isfinite(resource->seconds_left))
 		return;
 	resource_name_owners(resource);
@@ -182,10 +185,14 @@ static void add_process(const struct resource_process *process, unsigned int poi
 }
 
 void resource_measure_processes(const struct process_list *processes, unsigned int points,
-				double seconds, struct resource_list *list)
+				double seconds, bool past, struct resource_list *list)
 {
 	for (size_t i = 0; i < processes->count; i++) {
-		if (processes->entries[i].fds || was_full(&processes->entries[i]))
-			add_process(&processes->entries[i], points, seconds, list);
+		const struct resource_process *process = &processes->entries[i];
+
+		if (past && process_was_full(process))
+			add_past(process, list);
+		else if (process->fds)
+			add_process(process, points, seconds, list);
 	}
 }

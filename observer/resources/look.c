@@ -342,7 +342,7 @@ static void note_limits(const struct look *look, bool sampled, struct run *run)
 }
 
 /* Make resources and findings of both readings. 0, -ENODATA without any, or -ENOMEM. */
-static int conclude(struct look *look, const struct run *run, struct resource_list *list,
+static int conclude(struct look *look, bool past, const struct run *run, struct resource_list *list,
 		    struct finding_list *findings)
 {
 	bool entered = false;
@@ -367,7 +367,7 @@ static int conclude(struct look *look, const struct run *run, struct resource_li
 	resource_measure_host(&look->host_before, &look->host_after, list);
 	resource_measure_processes(
 		&look->processes, look->points,
-		look->points ? (double)look->point_ns * (look->points - 1) / NSEC_PER_SEC : 0,
+		look->points ? (double)look->point_ns * (look->points - 1) / NSEC_PER_SEC : 0, past,
 		list);
 	resource_measure_events(&look->events_before, &look->events_after, netns_of, look, list);
 	select_resources(&look->options, list);
@@ -401,7 +401,7 @@ static int say_looked(const struct look *look, struct run *run)
 	return 0;
 }
 
-int look_end(struct look *look, struct run *run, enum severity *ret_worst)
+int look_end(struct look *look, bool past, struct run *run, enum severity *ret_worst)
 {
 	uint64_t from_ns = look->pairs[0].before.at_ns;
 	uint64_t sample_ns = from_ns ? clock_now_ns() - from_ns : 0;
@@ -420,7 +420,7 @@ int look_end(struct look *look, struct run *run, enum severity *ret_worst)
 	find_owners(look, run);
 	r = process_renew(look->options.pid, &look->processes);
 	if (!r)
-		r = conclude(look, run, &resources, &findings);
+		r = conclude(look, past, run, &resources, &findings);
 	if (!r)
 		note_limits(look, sample_ns, run);
 	if (!r)
@@ -481,7 +481,7 @@ static int take_look(struct look *look, uint64_t sample_ns, const sigset_t *stop
 	/* Also after a failure, so that a repeated look does not try again at once. */
 	if (sample_ns && wait_sample(look, sample_ns, stop) < 0)
 		r = -EINTR;
-	return r ? r : look_end(look, run, ret_worst);
+	return r ? r : look_end(look, true, run, ret_worst);
 }
 
 int look_once(struct look *look, uint64_t sample_ns, const sigset_t *stop, struct run **ret_run,

@@ -43,14 +43,15 @@ DEFINE_CLEANUP(struct look *, look_free)
 /*
  * A look whose sample the caller decides. look_begin() takes the first reading. look_end() takes the second, and adds
  * findings and everything that could not be seen to @run. It may be called again, and then covers all the time since
- * look_begin(). Meanwhile look_point(), called every @interval_ns, makes the trend of processes' descriptors.
+ * look_begin(). Meanwhile look_point(), called every @interval_ns, makes the trend of processes' descriptors. @past: the
+ * findings are of the whole time, and not only of its end.
  * @ret_worst may be NULL. Return 0, -ENODATA if no namespace may be entered, or another -errno.
  */
 int look_begin(struct look *look);
 /* Return the memory in bytes between look_begin() and look_end(). */
 size_t look_bytes(const struct look *look);
 void look_point(struct look *look, uint64_t interval_ns);
-int look_end(struct look *look, struct run *run, enum severity *ret_worst);
+int look_end(struct look *look, bool past, struct run *run, enum severity *ret_worst);
 
 /*
  * Look for @sample_ns into a new document, which covers the sample. A second look begins where the first

@@ -146,9 +146,9 @@ void resource_measure_sockets(const struct resource_pair *pair, struct resource_
 void resource_measure_close_wait(const struct resource_pair *pair, struct resource_list *list);
 void resource_measure_held(const struct resource_pair *pair, struct resource_list *list);
 void resource_measure_limits(const struct resource_pair *pair, struct resource_list *list);
-/* @points readings of the descriptors, @seconds from first to last. */
+/* @points readings of the descriptors, @seconds from first to last. @past: with what was nearly full only for a time. */
 void resource_measure_processes(const struct process_list *processes, unsigned int points,
-				double seconds, struct resource_list *list);
+				double seconds, bool past, struct resource_list *list);
 /* Return whether a process in @list may go on to open descriptors: true too where it is not known. */
 bool resource_may_grow(const struct process_list *list, uint32_t pid, unsigned int points);
 /* Limits of the host, read where they can be seen: in our own namespace. */
