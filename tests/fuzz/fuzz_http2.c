@@ -78,6 +78,11 @@ int link_send(struct link *link, const char *data, size_t length)
 	return 0;
 }
 
+size_t link_unsent(const struct link *link)
+{
+	return link->unsent_length;
+}
+
 bool link_flow(const struct link *link, struct flow *ret_flow, uint32_t *ret_hash)
 {
 	(void)link;
