@@ -236,6 +236,7 @@ int doctor_main(int argc, char **argv)
 	looks.refused = targets.refused;
 	looks.pid = options.pid;
 	looks.port = options.port;
+	looks.procfs = options.procfs;
 	looks.every_user = options.all_users || options.netns;
 	looks.every_netns = options.all_netns;
 	looks.events = events;

@@ -26,6 +26,7 @@ struct doctor_options {
 	bool json;
 	bool watch;
 	bool syscalls; /* count failures by what system calls return, if there is no other way */
+	bool procfs;   /* sockets from /proc although inet_diag would answer */
 	uint64_t sample_ns;
 	uint64_t interval_ns;
 };

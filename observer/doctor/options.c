@@ -31,6 +31,8 @@ static const char *set_interval(void *target, const char *value)
 	return NULL;
 }
 
+static const char *const socket_sources[] = {"netlink", "proc"};
+
 #define AT(member) CLI_AT(struct doctor_options, member)
 
 static const struct cli_option rows[] = {
@@ -65,6 +67,9 @@ static const struct cli_option rows[] = {
 	 "system calls return, which makes every system call on this host slower meanwhile. Counts "
 	 "without --watch too.",
 	 CLI_FLAG, AT(syscalls)},
+	{"sockets", 0, "SOURCE",
+	 "Where sockets come from: netlink (default), or proc, which knows less and is slower.",
+	 CLI_WORD, AT(procfs), .words = socket_sources, .maximum = 2, .allowed = "netlink or proc"},
 };
 
 static const struct cli_table table = {"Options", rows, ARRAY_SIZE(rows), 0};

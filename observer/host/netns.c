@@ -109,12 +109,12 @@ static int read_tuples(struct resource_netns *netns, uint32_t sample_ms)
 	struct pass pass = {.netns = netns, .sample_ms = sample_ms};
 	int r;
 
-	r = sockets_tcp(SOCKET_TUPLES, SOCKET_PLAIN, visit_tuple, &pass);
+	r = sockets_tcp(netns->source, SOCKET_TUPLES, SOCKET_PLAIN, visit_tuple, &pass);
 	netns->passes++;
 	if (!r && ports_freeze(&netns->ports)) {
 		pass.again = true;
 		netns->passes++;
-		r = sockets_tcp(SOCKET_TUPLES, SOCKET_PLAIN, visit_tuple, &pass);
+		r = sockets_tcp(netns->source, SOCKET_TUPLES, SOCKET_PLAIN, visit_tuple, &pass);
 	}
 	if (r < 0)
 		return r;
@@ -197,7 +197,8 @@ static void read_held(struct socket_list *held)
 static int read_sockets(struct resource_netns *netns, uint32_t sample_ms)
 {
 	uint32_t bound = may_be_bound(netns) ? SOCKET_BIT(SOCKET_BOUND_INACTIVE) : 0;
-	int r = sockets_tcp(SOCKET_BIT(SOCKET_LISTEN) | bound, SOCKET_MEMORY, visit_bound, netns);
+	int r = sockets_tcp(netns->source, SOCKET_BIT(SOCKET_LISTEN) | bound, SOCKET_MEMORY,
+			    visit_bound, netns);
 
 	sort(&netns->listeners);
 	netns->half_open = calloc(netns->listeners.count + 1, sizeof(*netns->half_open));
@@ -205,21 +206,25 @@ static int read_sockets(struct resource_netns *netns, uint32_t sample_ms)
 		r = read_tuples(netns, sample_ms);
 	if (r)
 		return r;
-	read_held(&netns->held);
+	if (netns->source == SOCKETS_PROCFS)
+		netns->held.count = 0; /* /proc does not show since when they are held */
+	else
+		read_held(&netns->held);
 	if (!netns->close_wait.count)
 		return 0;
 	/* Ages come only with tcp_info, which locks each socket: ask for CLOSE_WAIT only. */
 	netns->close_wait.count = 0;
 	netns->close_wait.left_out = 0;
-	r = sockets_tcp(SOCKET_BIT(SOCKET_CLOSE_WAIT), SOCKET_INFO, visit_listed,
+	r = sockets_tcp(netns->source, SOCKET_BIT(SOCKET_CLOSE_WAIT), SOCKET_INFO, visit_listed,
 			&netns->close_wait);
 	sort(&netns->close_wait);
 	return r;
 }
 
-int netns_read(uint32_t sample_ms, struct resource_netns *ret_netns)
+int netns_read(enum socket_source source, uint32_t sample_ms, struct resource_netns *ret_netns)
 {
 	struct resource_netns netns = {.at_ns = clock_now_ns(),
+				       .source = source,
 				       .listeners.limit = NETNS_LISTENERS,
 				       .udp.limit = NETNS_UDP,
 				       .close_wait.limit = NETNS_CLOSE_WAIT,

@@ -32,7 +32,8 @@ struct resource_netns {
 	uint64_t at_ns;
 	uint32_t inode;
 	char name[64]; /* from the user or /run/netns; "" for our own */
-	int error;     /* of the socket dump; the rest is valid all the same */
+	enum socket_source source;
+	int error; /* of the socket dump; the rest is valid all the same */
 	struct resource_numbers numbers;
 	struct port_rules rules;
 	struct port_table ports;
@@ -50,7 +51,7 @@ struct resource_netns {
  * Read the namespace that we are in. TIME_WAIT of the last @sample_ms is counted separately. Return 0 or -errno;
  * netns_free() is needed only after 0.
  */
-int netns_read(uint32_t sample_ms, struct resource_netns *ret_netns);
+int netns_read(enum socket_source source, uint32_t sample_ms, struct resource_netns *ret_netns);
 void netns_free(struct resource_netns *netns);
 /* Return the memory in bytes that netns_free() frees. */
 size_t netns_bytes(const struct resource_netns *netns);

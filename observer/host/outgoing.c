@@ -75,11 +75,13 @@ static void visit_tcp(void *context, const struct resource_socket *socket)
 
 static int read_tcp(struct search *search)
 {
-	int r = sockets_tcp(SOCKET_BIT(SOCKET_LISTEN), SOCKET_PLAIN, visit_tcp, search);
+	enum socket_source source = sockets_source();
+	int r = sockets_tcp(source, SOCKET_BIT(SOCKET_LISTEN), SOCKET_PLAIN, visit_tcp, search);
 
 	search->collecting = true;
 	if (!r)
-		r = sockets_tcp(SOCKET_BIT(SOCKET_ESTABLISHED) | SOCKET_BIT(SOCKET_SYN_SENT),
+		r = sockets_tcp(source,
+				SOCKET_BIT(SOCKET_ESTABLISHED) | SOCKET_BIT(SOCKET_SYN_SENT),
 				SOCKET_PLAIN, visit_tcp, search);
 	return r;
 }

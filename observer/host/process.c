@@ -487,10 +487,16 @@ static int read_listeners(uint32_t pid, struct listeners *list)
 int process_listeners(uint32_t pid, struct process_listener **ret_listeners, size_t *ret_count)
 {
 	struct listeners list = {};
-	/* Of our own namespace the kernel lists listeners alone, without a walk over all connections. */
-	int r = pid ? read_listeners(pid, &list)
-		    : sockets_tcp(SOCKET_BIT(SOCKET_LISTEN), SOCKET_PLAIN, add_listener, &list);
+	int r = -ESRCH;
 
+	/* Of our own namespace the kernel lists listeners alone, without a walk over all connections. */
+	if (!pid)
+		r = sockets_tcp(SOCKETS_NETLINK, SOCKET_BIT(SOCKET_LISTEN), SOCKET_PLAIN,
+				add_listener, &list);
+	if (r < 0) {
+		list.count = 0;
+		r = read_listeners(pid, &list);
+	}
 	if (!r)
 		r = list.error;
 	if (r < 0) {

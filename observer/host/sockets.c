@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sockets from inet_diag and /proc/net; see sockets.h. */
+/* Sockets from inet_diag, or from /proc/net if that does not answer; see sockets.h. */
 #include "sockets.h"
 
 #include <arpa/inet.h>
@@ -77,20 +77,19 @@ static void take_message(void *context, const void *socket, size_t length)
 	query->visit(query->context, &s);
 }
 
-int sockets_tcp(uint32_t states, enum socket_detail detail, socket_visit visit, void *context)
+static int dump(uint32_t states, enum socket_detail detail, struct query *query)
 {
 	static const uint8_t extensions[] = {
 		[SOCKET_PLAIN] = 0,
 		[SOCKET_MEMORY] = 1 << (INET_DIAG_SKMEMINFO - 1),
 		[SOCKET_INFO] = 1 << (INET_DIAG_INFO - 1),
 	};
-	struct query query = {visit, context};
 	const struct inet_diag_question question = {
 		.states = states,
 		.extensions = extensions[detail],
 		.answer_bytes = INET_DIAG_ANSWER_MAX,
 		.visit = take_message,
-		.context = &query,
+		.context = query,
 	};
 
 	return inet_diag_ask(&question);
@@ -216,9 +215,39 @@ int sockets_table(uint32_t pid, const char *name, uint32_t states, socket_visit 
 	return 0;
 }
 
+/* ---- either ---- */
+
+int sockets_tcp(enum socket_source source, uint32_t states, enum socket_detail detail,
+		socket_visit visit, void *context)
+{
+	struct query query = {visit, context};
+	int r;
+
+	if (source == SOCKETS_NETLINK)
+		return dump(states, detail, &query);
+	r = sockets_table(0, "tcp", states, visit, context);
+	if (!r)
+		r = sockets_table(0, "tcp6", states, visit, context);
+	return r;
+}
+
 int sockets_udp(socket_visit visit, void *context)
 {
 	int r = sockets_table(0, "udp", UINT32_MAX, visit, context);
 
 	return r < 0 ? r : sockets_table(0, "udp6", UINT32_MAX, visit, context);
+}
+
+static void ignore(void *context, const struct resource_socket *s)
+{
+	(void)context;
+	(void)s;
+}
+
+enum socket_source sockets_source(void)
+{
+	struct query query = {ignore, NULL};
+	int r = dump(SOCKET_BIT(SOCKET_LISTEN), SOCKET_PLAIN, &query);
+
+	return r < 0 ? SOCKETS_PROCFS : SOCKETS_NETLINK;
 }

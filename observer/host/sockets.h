@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The TCP and UDP sockets of the network namespace that we are in. Those of TCP come from inet_diag, where the kernel
- * selects the states. Needs no privilege.
+ * The TCP and UDP sockets of the network namespace that we are in. They come from inet_diag, where the kernel selects
+ * the states, or from /proc/net as the last resort. Needs no privilege.
  */
 #ifndef OBSERVER_HOST_SOCKETS_H
 #define OBSERVER_HOST_SOCKETS_H
@@ -64,7 +64,7 @@ struct resource_socket {
 	uint64_t bytes_sent;	 /* in all, again too */
 	uint32_t user;		 /* who opened it; of a twin 0 */
 	uint64_t inode;		 /* 0: no process has it */
-	uint64_t cookie;	 /* 0: not known, in /proc/net */
+	uint64_t cookie;	 /* 0: not known, in /proc */
 };
 
 /* The running timer of a socket (idiag_timer). */
@@ -79,19 +79,31 @@ enum socket_detail {
 	SOCKET_INFO
 };
 
+enum socket_source {
+	SOCKETS_NETLINK,
+	SOCKETS_PROCFS
+};
+
 typedef void (*socket_visit)(void *context, const struct resource_socket *socket);
 
-/* Visit the TCP sockets whose state is in @states (bits of SOCKET_BIT). Return 0 or -errno. */
-int sockets_tcp(uint32_t states, enum socket_detail detail, socket_visit visit, void *context);
+/*
+ * Visit the TCP sockets whose state is in @states (bits of SOCKET_BIT). /proc shows neither drops nor silence, nor
+ * sockets that are only bound. Return 0 or -errno.
+ */
+int sockets_tcp(enum socket_source source, uint32_t states, enum socket_detail detail,
+		socket_visit visit, void *context);
 
 /*
  * Read one TCP socket again, with SOCKET_INFO, by its ends and cookie. SOCKET_INFO locks the socket, so it is asked
- * only of those that matter. Return 0, -ENOENT if the socket is gone, or -errno.
+ * only of those that matter. Return 0, -ENOENT if the socket is gone, or -errno. /proc has no such way.
  */
 int sockets_again(struct resource_socket *socket);
 
 /* Visit the UDP sockets from /proc/net/udp, which alone always shows their drops. 0 or -errno. */
 int sockets_udp(socket_visit visit, void *context);
+
+/* Return SOCKETS_NETLINK if the kernel answers it, otherwise SOCKETS_PROCFS. */
+enum socket_source sockets_source(void);
 
 /*
  * Visit the sockets of one table of /proc/net ("tcp", "udp6", …) in the namespace of process @pid

@@ -71,7 +71,8 @@ int clients_find(uint32_t netns, uint16_t port, struct snapshot_clients *ret_cli
 
 	if (r < 0 || own != netns)
 		return r < 0 ? r : -ENODATA;
-	r = sockets_tcp(SOCKET_BIT(SOCKET_ESTABLISHED), SOCKET_PLAIN, clients_visit, &search);
+	r = sockets_tcp(sockets_source(), SOCKET_BIT(SOCKET_ESTABLISHED), SOCKET_PLAIN,
+			clients_visit, &search);
 	if (r < 0) {
 		snapshot_clients_free(&clients);
 		return r;

@@ -229,7 +229,8 @@ int upstreams_begin(struct upstreams *upstreams, const struct run *base)
 	int fd, r = netns_open(NULL, &fd, &search.netns);
 
 	if (!r && base->service_count)
-		r = sockets_tcp(SOCKET_BIT(SOCKET_ESTABLISHED), SOCKET_PLAIN, visit, &search);
+		r = sockets_tcp(sockets_source(), SOCKET_BIT(SOCKET_ESTABLISHED), SOCKET_PLAIN,
+				visit, &search);
 	if (!r)
 		r = search.error;
 	if (!r && base->service_count)

@@ -58,11 +58,11 @@ static struct base base_of(const struct resource_pair *pair)
 	return base;
 }
 
-/* A truncated list does not show new ones. */
+/* Ages come only with tcp_info, and a truncated list does not show new ones. */
 static bool growth_known(const struct resource_pair *pair, const struct base *base)
 {
-	return base->seconds > 0 && !pair->after.error && !base->list->left_out &&
-	       !pair->after.close_wait.left_out;
+	return base->seconds > 0 && pair->after.source == SOCKETS_NETLINK && !pair->after.error &&
+	       !base->list->left_out && !pair->after.close_wait.left_out;
 }
 
 /*
@@ -189,17 +189,21 @@ static void name_process(struct resource *resource)
 static void finish(const struct resource_pair *pair, const struct base *base, struct group *group,
 		   struct resource *resource)
 {
+	bool netlink = pair->after.source == SOCKETS_NETLINK;
+
 	name_process(resource);
 	resource_fact(resource, "in CLOSE_WAIT for a second or longer", resource->used, "sockets",
-		      "inet_diag, tcp_info");
-	resource_fact(resource, "oldest", group->oldest_ms / 1000.0, "s",
-		      "tcp_info, time since the last ACK");
-	resource_fact(resource, "with a request that has no answer yet", group->working, "sockets",
-		      "tcp_info, last data received and sent");
-	resource_fact(resource, "whose end the process has read", group->ended, "sockets",
-		      "inet_diag");
-	resource_fact(resource, "with data that is not read", group->unread, "sockets",
-		      "inet_diag");
+		      netlink ? "inet_diag, tcp_info" : "/proc/net/tcp, seen twice");
+	if (netlink) {
+		resource_fact(resource, "oldest", group->oldest_ms / 1000.0, "s",
+			      "tcp_info, time since the last ACK");
+		resource_fact(resource, "with a request that has no answer yet", group->working,
+			      "sockets", "tcp_info, last data received and sent");
+		resource_fact(resource, "whose end the process has read", group->ended, "sockets",
+			      "inet_diag");
+		resource_fact(resource, "with data that is not read", group->unread, "sockets",
+			      "inet_diag");
+	}
 	if (growth_known(pair, base))
 		count_left(pair, base, resource, group);
 	say_growth(pair, base, group, resource);
@@ -230,6 +234,15 @@ static struct group *group_of(struct resource_list *list, uint32_t pid,
 	return &(*groups)[(*count)++];
 }
 
+/* /proc has no ages: there all that are met twice count. */
+static bool stays(const struct resource_pair *pair, const struct resource_socket *s)
+{
+	if (!s->inode)
+		return false;
+	return pair->after.source == SOCKETS_PROCFS ? !!netns_find(&pair->before.close_wait, s)
+						    : s->silent_ms >= CLOSE_WAIT_MS;
+}
+
 void resource_measure_close_wait(const struct resource_pair *pair, struct resource_list *list)
 {
 	const struct socket_list *sockets = &pair->after.close_wait;
@@ -241,7 +254,7 @@ void resource_measure_close_wait(const struct resource_pair *pair, struct resour
 		const struct resource_socket *s = &sockets->sockets[i];
 		struct group *group;
 
-		if (!s->inode || s->silent_ms < CLOSE_WAIT_MS)
+		if (!stays(pair, s))
 			continue;
 		group = group_of(list, owners_pid(&pair->owners, s->inode), &pair->after, &groups,
 				 &count);

@@ -262,6 +262,8 @@ static void measure(const struct standing *kind, const struct resource_pair *pai
 
 void resource_measure_held(const struct resource_pair *pair, struct resource_list *list)
 {
+	if (pair->after.source == SOCKETS_PROCFS)
+		return;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		bool dead = kinds[i].kind == RESOURCE_DEAD_QUEUED;
 

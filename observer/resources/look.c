@@ -30,6 +30,7 @@ struct look {
 	uint64_t next_ns;    /* when the next one is due */
 	struct events_reading events_before, events_after;
 	int home_fd;
+	enum socket_source source;
 	uint32_t user; /* who runs this program */
 };
 
@@ -43,6 +44,7 @@ int look_new(const struct look_options *options, struct look **ret_look)
 	look->user = getuid();
 	/* Open all descriptors now: the look then works also when the host runs out of files. */
 	look->home_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	look->source = options->procfs ? SOCKETS_PROCFS : sockets_source();
 	look->pairs = calloc(options->target_count, sizeof(*look->pairs));
 	if (!look->pairs)
 		return -ENOMEM;
@@ -91,7 +93,7 @@ static int read_target(struct look *look, size_t index, uint64_t sample_ns,
 
 	if (r < 0)
 		return r;
-	r = netns_read((uint32_t)(sample_ns / NSEC_PER_MSEC), ret_netns);
+	r = netns_read(look->source, (uint32_t)(sample_ns / NSEC_PER_MSEC), ret_netns);
 	if (!r)
 		memcpy(ret_netns->name, target->name, sizeof(target->name));
 	if (target->fd >= 0)
@@ -315,6 +317,11 @@ static void note_limits(const struct look *look, bool sampled, struct run *run)
 			continue;
 		if (netns->error)
 			note(run, "TCP sockets: %s", strerror(-netns->error));
+		if (netns->source == SOCKETS_PROCFS)
+			note(run,
+			     "limits and drops of listeners, the age and growth of CLOSE_WAIT, "
+			     "data that nobody reads or takes, and ports that are only bound: "
+			     "/proc/net/tcp does not show them");
 		if (netns->ports.others)
 			note(run,
 			     "ports of %llu sockets towards lighter destinations: only the "

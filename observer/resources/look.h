@@ -26,6 +26,7 @@ struct look_options {
 	size_t refused; /* namespaces that may not be opened */
 	uint32_t pid;	/* only this process's resources; 0: everybody's */
 	uint16_t port;	/* only resources of this port; 0: any */
+	bool procfs;	/* sockets from /proc although inet_diag would answer */
 	/* Counts failures, and names processes that connect or close. NULL: not watched; events_error says why. */
 	struct resource_events *events;
 	int events_error; /* 0: not requested */

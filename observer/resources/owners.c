@@ -70,7 +70,8 @@ static void want_listed(struct search *search)
 			want(search, s->inode);
 	}
 	for (size_t i = 0; i < now->close_wait.count; i++) {
-		if (search->all || now->close_wait.sockets[i].silent_ms >= CLOSE_WAIT_MS)
+		if (search->all || now->close_wait.sockets[i].silent_ms >= CLOSE_WAIT_MS ||
+		    now->source == SOCKETS_PROCFS)
 			want(search, now->close_wait.sockets[i].inode);
 	}
 	for (size_t i = 0; i < now->held.count; i++)
@@ -160,7 +161,7 @@ static int try(struct search *search)
 	table->count = 0;
 	table->socket_count = 0;
 	if (search->chosen_count)
-		r = sockets_tcp(SOCKET_OWNED, SOCKET_PLAIN, visit, search);
+		r = sockets_tcp(search->after->source, SOCKET_OWNED, SOCKET_PLAIN, visit, search);
 	want_listed(search);
 	if (!r && table->count) {
 		process_owners(table->owners, table->count);

@@ -18,6 +18,7 @@ struct trend {
 #define GROWING_SHARE 0.25
 
 #define DIAG "TCP sockets, inet_diag"
+#define PROC "TCP sockets, /proc/net/tcp"
 
 static void say_outlook(struct resource *resource, double rate, double steady, double lasting)
 {
@@ -83,12 +84,13 @@ static void add_facts(struct resource *resource, const struct resource_netns *ne
 		      const struct port_use *use)
 {
 	const struct port_rules *rules = &netns->rules;
+	const char *source = netns->source == SOCKETS_NETLINK ? DIAG : PROC;
 
-	resource_fact(resource, "used", resource->used, "ports", DIAG);
-	resource_fact(resource, "connected", use->live, "ports", DIAG);
-	resource_fact(resource, "TIME_WAIT not reusable", use->time_wait, "ports", DIAG);
+	resource_fact(resource, "used", resource->used, "ports", source);
+	resource_fact(resource, "connected", use->live, "ports", source);
+	resource_fact(resource, "TIME_WAIT not reusable", use->time_wait, "ports", source);
 	resource_fact(resource, "TIME_WAIT waiting for the peer's FIN", use->fin_wait2, "ports",
-		      DIAG);
+		      source);
 	resource_fact(resource, "TIME_WAIT reusable (not counted as used)", use->reusable, "ports",
 		      "tcp_tw_reuse, tcp_tw_reuse_delay");
 	resource_fact(resource, "capacity", resource->capacity, "ports",

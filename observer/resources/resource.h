@@ -69,7 +69,7 @@ struct resource {
 	uint16_t port;	     /* that it is about; 0: none */
 	uint16_t other_port; /* a second one: of the connection's other end */
 	double used;
-	double capacity;     /* 0: none or not known */
+	double capacity;     /* 0: none or not known; NAN: of an accept queue, not known */
 	double growth;	     /* per second in the sample */
 	double seconds_left; /* INFINITY: it does not end */
 	double leaking;	     /* per second, if it grew throughout a sample of 3 s or more */

@@ -5,6 +5,7 @@
 #include "sojourn/address.h"
 
 #define LISTENER "listening socket, inet_diag"
+#define WITHOUT	 "listening socket, /proc/net/tcp"
 
 static void name_socket(struct resource *resource, const struct resource_socket *s)
 {
@@ -55,6 +56,8 @@ static bool was_full(const struct resource_pair *pair, const struct resource_soc
 {
 	const struct resource_socket *then = netns_find(&pair->before.listeners, s);
 
+	if (pair->after.source == SOCKETS_PROCFS) /* /proc does not show the limit */
+		return false;
 	return s->receive_queue > s->send_queue || (then && then->receive_queue > then->send_queue);
 }
 
@@ -193,20 +196,26 @@ static void add_listener(const struct resource_pair *pair, const struct causes *
 {
 	const struct resource_socket *s = &pair->after.listeners.sockets[index];
 	struct resource *resource = resource_add(list, RESOURCE_ACCEPT_QUEUE, &pair->after);
+	bool netlink = pair->after.source == SOCKETS_NETLINK;
 
 	if (!resource)
 		return;
 	name_socket(resource, s);
 	resource->used = s->receive_queue;
-	resource->capacity = s->send_queue;
+	resource->capacity = netlink ? s->send_queue : NAN;
 	resource->cookie = s->cookie;
 	resource->has_user = true;
 	resource->user = s->user;
 	resource->events = drops_of(pair, causes, index).overflows;
-	resource_fact(resource, "waiting for accept()", s->receive_queue, "connections", LISTENER);
-	say_limit(pair, s, resource);
-	resource_fact(resource, "dropped so far, for any reason", s->drops, "segments", LISTENER);
-	resource_fact(resource, "dropped in the sample", resource->events, "connections", LISTENER);
+	resource_fact(resource, "waiting for accept()", s->receive_queue, "connections",
+		      netlink ? LISTENER : WITHOUT);
+	if (netlink) {
+		say_limit(pair, s, resource);
+		resource_fact(resource, "dropped so far, for any reason", s->drops, "segments",
+			      LISTENER);
+		resource_fact(resource, "dropped in the sample", resource->events, "connections",
+			      LISTENER);
+	}
 	resource_fact(resource, "overflows of all listeners in the sample", causes->overflows,
 		      "connections", numbers_source(NUMBER_LISTEN_OVERFLOWS));
 	resource_own(resource, owners_pid(&pair->owners, s->inode));
@@ -230,7 +239,7 @@ static void add_half_open(const struct resource_pair *pair, const struct causes 
 		return;
 	name_socket(resource, s);
 	resource->used = half_open;
-	resource->capacity = half_open_limit(pair, s, &global);
+	resource->capacity = half_open_limit(pair, s, &global); /* 0 in /proc: not known */
 	resource->events = syns;
 	resource->has_user = true;
 	resource->user = s->user;

@@ -136,6 +136,25 @@ def test_ipv6():
         assert finding["used"] == 260
 
 
+def test_proc_counts_the_same():
+    with held("127.0.0.1", 260) as (port, _), held("::1", 300, family=socket.AF_INET6):
+        doctors = [Doctor("--sample", "0", "--sockets", source) for source in ("netlink", "proc")]
+        counts = [{(f["object"], f["used"], f["owners"][0]["sockets"])
+                   for f in doctor.findings("ports-cliff")} for doctor in doctors]
+        assert len(counts[0]) == 2
+        assert counts[0] == counts[1]
+        assert any("/proc/net/tcp" in note for note in doctors[1].document["not_seen"])
+
+
+@pytest.mark.alone
+def test_proc_does_not_know_an_accept_queues_limit():
+    with held("127.0.0.1", 5) as (port, _):
+        doctor = Doctor("--sample", "0", "--sockets", "proc")
+        assert doctor.status == 0, doctor.document["findings"]
+        entry = doctor.resource("accept_queue", f":{port}")
+        assert (entry["used"], entry["capacity"]) == (5, None)
+
+
 def time_waits(count):
     """Return a port towards which so many sockets are in TIME_WAIT: the client closes first."""
     with socket.create_server(("127.0.0.1", free_port())) as listener:
