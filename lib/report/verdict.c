@@ -468,8 +468,8 @@ static const char *hidden_stage(const struct run_service *service, const struct 
 	return NULL;
 }
 
-static void account_means(const struct run *run, const struct run_service *service,
-			  const struct report_means *means, struct account *account)
+static void account_means(const struct run_service *service, const struct report_means *means,
+			  struct account *account)
 {
 	const struct report_mean *transmit = &means->stages[STAGE_TRANSMIT_QUEUE];
 
@@ -479,10 +479,6 @@ static void account_means(const struct run *run, const struct run_service *servi
 	for (unsigned int i = 0; i < STAGE_RESIDENCE_END; i++)
 		account->spent_ns[cause_of(service->stages, i)] = means->stages[i].mean_ns;
 	account->spent_ns[CAUSE_TRANSMIT] = transmit->mean_ns;
-	if (means->of_joined)
-		divide_joined(&run->joined->sum, (double)means->of_joined, account);
-	else
-		divide_mean(service, account);
 }
 
 static bool judge_means(const struct run *run, const struct run_service *service,
@@ -496,13 +492,17 @@ static bool judge_means(const struct run *run, const struct run_service *service
 	report_means(run, service, &means);
 	if (means.network_unknown)
 		return unknown(verdict, "%s", means.network_unknown);
-	account_means(run, service, &means, &account);
+	account_means(service, &means, &account);
 	hidden = hidden_stage(service, &means);
 	if (hidden && largest(&account) <= CAUSE_NETWORK_FOLLOWED)
 		return unknown(verdict,
 			       "most of the time is left for network, client and %s, which was not "
 			       "measured",
 			       as_words(hidden));
+	if (means.of_joined)
+		divide_joined(&run->joined->sum, (double)means.of_joined, &account);
+	else
+		divide_mean(service, &account);
 	snprintf(of, sizeof(of), "the mean round trip (%s)", as_time(means.round_trip_ns));
 	return conclude(run, &account, service, of, verdict);
 }

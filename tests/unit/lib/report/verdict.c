@@ -240,6 +240,28 @@ static void the_verdict_divides_a_mean(void **state)
 	}
 }
 
+/* Most of the time is in service. That is so also if --cpu divides it into parts that are less than what else is left. */
+static void a_hidden_stage_is_judged_before_service_is_divided(void **state)
+{
+	for (int divided = 0; divided < 2; divided++) {
+		autorun struct run *run = merged_run();
+		struct run_service *service = &run->services[0];
+		uint64_t mean_ns = (uint64_t)histogram_mean(&run->driver->round_trip);
+
+		support_miss_stage(service, STAGE_ACCEPT_QUEUE, "not attached (EPERM)");
+		service->stages[STAGE_SERVICE].histogram = (struct histogram){0};
+		for (uint64_t k = 0; k < service->exchanges; k++)
+			histogram_record(&service->stages[STAGE_SERVICE].histogram,
+					 mean_ns / 10 * 6);
+		for (enum stage i = STAGE_SOCKET_QUEUE; i < STAGE_RESIDENCE_END; i++)
+			if (i != STAGE_SERVICE)
+				service->stages[i].histogram = (struct histogram){0};
+		if (divided)
+			support_split(service, 0);
+		assert_says(run, "\n60 % of the mean round trip (406 µs) passed in service\n");
+	}
+}
+
 /* Nagle's algorithm explains slow requests only if at least as many responses waited because of it. */
 static void nagle_is_named_where_it_explains(void **state)
 {
@@ -394,6 +416,7 @@ int main(void)
 		cmocka_unit_test(the_verdict_names_who_can_help),
 		cmocka_unit_test(the_verdict_divides_service),
 		cmocka_unit_test(the_verdict_divides_a_mean),
+		cmocka_unit_test(a_hidden_stage_is_judged_before_service_is_divided),
 		cmocka_unit_test(nagle_is_named_where_it_explains),
 		cmocka_unit_test(late_writes_do_not_blame_the_network),
 		cmocka_unit_test(late_writes_leave_the_rest_known),
