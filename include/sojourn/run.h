@@ -539,6 +539,8 @@ const struct run_service *run_upstream_service(const struct run *run,
  */
 uint64_t run_upstream_given_up(const struct run_service *front, const struct run_service *upstream);
 
+/* Return the port of a place, "10.0.0.1:80"; 0: it has none. */
+uint16_t run_towards_port(const char *towards);
 /* Return the calls of @service to this place; NULL: it has none. */
 const struct run_timed_call *run_find_call(const struct run_service *service, const char *towards);
 

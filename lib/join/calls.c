@@ -24,13 +24,6 @@
 
 /* ---- which calls are to the upstream ---- */
 
-static bool has_port(const char *towards, uint16_t port)
-{
-	const char *colon = strrchr(towards, ':');
-
-	return colon && strtoul(colon + 1, NULL, 10) == port;
-}
-
 static void add_place(const struct run_timed_call *call, struct join_calls *calls)
 {
 	calls->answered += call->calls;
@@ -74,7 +67,7 @@ static int collect(const struct run_service *front, const struct run_service *up
 	for (size_t i = 0; i < front->timed_call_count && !err; i++) {
 		const struct run_timed_call *call = &front->timed_calls[i];
 
-		if (!has_port(call->towards, upstream->port) ||
+		if (run_towards_port(call->towards) != upstream->port ||
 		    !join_has_address(upstream, call->towards))
 			continue;
 		add_place(call, calls);
@@ -124,17 +117,14 @@ static void copy_counts(const struct join_match *match, struct run_call_pairs *p
 }
 
 /*
- * If many pairs contradict each other, the two hosts count the calls in different ways. Then those that do not may be
- * wrong, too.
+ * Return whether many pairs contradict each other. Then the two hosts count the calls in different ways, and those that
+ * do not may be wrong, too.
  */
-static void leave_out(struct join_match *match)
+static bool are_contradictory(const struct join_match *match)
 {
 	uint64_t all = match->count + match->implausible;
 
-	if ((double)match->implausible <= NEGLIGIBLE * (double)all)
-		return;
-	match->implausible = all;
-	match->count = 0;
+	return (double)match->implausible > NEGLIGIBLE * (double)all;
 }
 
 /*
@@ -148,13 +138,21 @@ static bool numbers_may_differ(const struct run_service *upstream)
 }
 
 /*
- * If calls come at equal distances, a constant difference looks like one of the clocks. Then they are the same ones only if
- * both hosts have sampled all, and equally many on each connection.
+ * Return whether both hosts have sampled all calls, and equally many on each connection. If calls come at equal distances,
+ * a constant difference of their numbers looks like one of the clocks.
  */
-static void leave_out_uncertain(uint64_t threshold, struct join_match *match)
+static bool are_all_known(uint64_t threshold, const struct join_match *match)
 {
-	if (threshold == RUN_SAMPLE_ALL && match->driver_only == match->unknown_flow &&
-	    !match->unmeasured && !match->observer_only)
+	return threshold == RUN_SAMPLE_ALL && match->driver_only == match->unknown_flow &&
+	       !match->unmeasured && !match->observer_only;
+}
+
+/* Leave out all pairs if any of them may be wrong. */
+static void leave_out(const struct run_service *upstream, uint64_t threshold,
+		      struct join_match *match)
+{
+	if (!are_contradictory(match) &&
+	    (!numbers_may_differ(upstream) || are_all_known(threshold, match)))
 		return;
 	match->implausible += match->count;
 	match->count = 0;
@@ -238,9 +236,7 @@ int join_calls_open(const struct run_service *front, const struct run_service *u
 	if (!err)
 		err = join_match(ret_calls->sent, &there, ret_pairs->threshold, &match);
 	if (!err) {
-		leave_out(&match);
-		if (numbers_may_differ(upstream))
-			leave_out_uncertain(ret_pairs->threshold, &match);
+		leave_out(upstream, ret_pairs->threshold, &match);
 		copy_counts(&match, ret_pairs);
 		for (size_t i = 0; i < match.count; i++)
 			count_pair(&match.pairs[i], ret_pairs, ret_calls);

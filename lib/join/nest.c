@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The wait of single requests for an upstream in the same network namespace, whose exchanges have times by the same
- * clock. Of an upstream on another host these are the calls that the front's own host has sampled (calls.c). A call begins after its front has read the request, and is answered before the front responds. So it is of a
- * request that it lies in. If that is one only, it is that one's. All calls that lie in a request are its upper bound.
+ * clock. Of an upstream on another host these are the calls that the front's own host has sampled (calls.c). A call
+ * begins after its front has read the request, and is answered before the front responds. So it is of a request that it
+ * lies in. If that is one only, it is that one's. All calls that lie in a request are its upper bound.
  *
  * Nothing is assumed of how many calls a request makes, nor of their order. It needs all exchanges of both: without a
  * request, its call would seem to be of another one.

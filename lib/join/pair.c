@@ -40,8 +40,7 @@ bool join_has_address(const struct run_service *service, const char *towards)
 static size_t find_at(const struct run *run, const struct run_service *front, const char *towards,
 		      const struct run_service **ret_service)
 {
-	const char *colon = strrchr(towards, ':');
-	unsigned long port = colon ? strtoul(colon + 1, NULL, 10) : 0;
+	uint16_t port = run_towards_port(towards);
 	size_t found = 0;
 
 	for (size_t i = 0; i < run->service_count; i++) {

@@ -79,20 +79,13 @@ const struct run_timed_call *report_main_call(const struct run_service *service,
 	return NULL;
 }
 
-static bool has_port(const struct run_timed_call *call, uint16_t port)
-{
-	const char *colon = strrchr(call->towards, ':');
-
-	return colon && strtoul(colon + 1, NULL, 10) == port;
-}
-
 /* Return the calls to @port; NULL: to none, or to that port of several addresses. */
 static const struct run_timed_call *only_call(const struct run_service *front, uint16_t port)
 {
 	const struct run_timed_call *found = NULL;
 
 	for (size_t i = 0; i < front->timed_call_count; i++) {
-		if (!has_port(&front->timed_calls[i], port))
+		if (run_towards_port(front->timed_calls[i].towards) != port)
 			continue;
 		if (found)
 			return NULL;

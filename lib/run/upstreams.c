@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A service and its upstreams, for lib/join and lib/report. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "members.h"
@@ -51,6 +52,13 @@ bool run_call_is_timed(const struct run_timed_call *call)
 {
 	return (double)run_call_uncut(call) <=
 	       UNCUT_NEGLIGIBLE * (double)(call->connects + call->older);
+}
+
+uint16_t run_towards_port(const char *towards)
+{
+	const char *colon = strrchr(towards, ':');
+
+	return colon ? (uint16_t)strtoul(colon + 1, NULL, 10) : 0;
 }
 
 const struct run_timed_call *run_find_call(const struct run_service *service, const char *towards)
