@@ -204,7 +204,7 @@ static int read_once(struct model *model, bool sampled, struct run **ret_run)
 	if (!run)
 		return -ENOMEM;
 	r = set_begin(model, run);
-	source_sockets_accepted(model->loader, model->keys, model->max_services, model->came);
+	source_slots_accepted(model->loader, model->keys, model->max_services, model->came);
 	if (!r)
 		r = loader_visit_sockets(model->loader, sampled);
 	if (!r)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sampled exchanges, and with --calls sampled calls: takes them out of the ring and keeps a bounded number for each open period. A full period halves
- * its threshold and drops the exchanges above it. The kernel then sends no more than the most demanding period wants.
- * So all exchanges are kept at low rates, and at high ones a fair choice that the driver can make as well
- * (wire/flow.h).
+ * Sampled exchanges, and with --calls sampled calls: takes them out of the ring and keeps a bounded number for each open
+ * period. A full period halves its threshold and drops the exchanges above it. The kernel then sends no more than the
+ * most demanding period wants. So all exchanges are kept at low rates, and at high ones a fair choice that the driver
+ * can make as well (wire/flow.h).
  */
 #include "ring.h"
 

@@ -89,6 +89,14 @@ uint64_t source_slots_unanswered(const struct loader *loader, const struct servi
 	return sum;
 }
 
+void source_slots_accepted(const struct loader *loader, const struct service_key *keys,
+			   size_t count, uint64_t *ret_accepted)
+{
+	for (size_t i = 0; i < count; i++)
+		ret_accepted[i] =
+			keys[i].port ? counter_sum(loader, (uint32_t)i, COUNTER_ACCEPTED) : 0;
+}
+
 struct counted {
 	struct run_number *number;
 	enum counter counter;

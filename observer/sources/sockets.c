@@ -153,14 +153,3 @@ int source_sockets_read(const struct loader *loader, uint32_t index, struct run_
 		loader, service->netns, service->accept_queue.drops.value, never_full(service));
 	return r;
 }
-
-void source_sockets_accepted(const struct loader *loader, const struct service_key *keys,
-			     size_t count, uint64_t *ret_accepted)
-{
-	for (size_t i = 0; i < count; i++) {
-		ret_accepted[i] = 0;
-		for (uint32_t copy = 0; keys[i].port && copy < loader_copies(loader); copy++)
-			ret_accepted[i] +=
-				loader_slot(loader, copy, (uint32_t)i)->counters[COUNTER_ACCEPTED];
-	}
-}

@@ -34,6 +34,9 @@ uint64_t source_slots_lost(const struct loader *loader, uint32_t index);
 /* Return how many requests of all TCP services among @keys ever lost their connections without an answer. */
 uint64_t source_slots_unanswered(const struct loader *loader, const struct service_key *keys,
 				 size_t count);
+/* Get how many connections each of @keys ever accepted. */
+void source_slots_accepted(const struct loader *loader, const struct service_key *keys,
+			   size_t count, uint64_t *ret_accepted);
 /* Get the counts that go into the sum when another service gets the slots. False: all are zero. */
 bool source_slots_remains(const struct loader *loader, uint32_t index,
 			  struct run_reclaimed *ret_remains);
@@ -51,10 +54,6 @@ void source_stages_mark(const struct loader *loader, const struct plan *plan,
 
 /* sockets.c: read gauges of the last visit to the sockets of its namespace. 0 or -ENOMEM. */
 int source_sockets_read(const struct loader *loader, uint32_t index, struct run_service *service);
-
-/* Get how many connections each of @keys ever accepted. */
-void source_sockets_accepted(const struct loader *loader, const struct service_key *keys,
-			     size_t count, uint64_t *ret_accepted);
 
 /* proc.c: the processes of the services, and where they run. */
 struct source_proc;
