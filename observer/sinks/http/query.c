@@ -60,6 +60,8 @@ const char *http_query_refusal(const struct http_query *query, unsigned int take
 {
 	unsigned int untaken = query->given & ~takes, wrong = untaken | query->twice;
 
+	if (takes & HTTP_ANY)
+		return NULL;
 	*ret_name = query->unknown;
 	for (size_t i = 0; !*query->unknown && i < ARRAY_SIZE(arguments); i++) {
 		*ret_name = arguments[i].name;

@@ -11,6 +11,8 @@ enum http_argument {
 	HTTP_LAST = 1 << 1,
 	HTTP_STEP = 1 << 2,
 	HTTP_PORT = 1 << 3,
+	/* Of routes that load balancers and scrapers ask, with arguments of their own: any, known or not. */
+	HTTP_ANY = 1 << 4,
 };
 
 #define HTTP_ARGUMENT_SHOWN 32 /* of a name that is not known, with its end */

@@ -520,10 +520,10 @@ struct route {
 
 /* clang-format off */
 static const struct route table[] = {
-	{"GET",  "/",                    get_routes,  "this list; for browsers a page", NULL, NULL, 0},
-	{"GET",  HEALTH,                 get_health,  "503 if something on this host is exhausted", NULL, NULL, 0},
-	{"GET",  LIVE,                   get_life,    "200 as long as the observer answers; needs no token", NULL, NULL, 0},
-	{"GET",  "/metrics",             NULL,        "for Prometheus, or OpenMetrics if asked for", read_metrics, NULL, 0},
+	{"GET",  "/",                    get_routes,  "this list; for browsers a page", NULL, NULL, HTTP_ANY},
+	{"GET",  HEALTH,                 get_health,  "503 if something on this host is exhausted", NULL, NULL, HTTP_ANY},
+	{"GET",  LIVE,                   get_life,    "200 as long as the observer answers; needs no token", NULL, NULL, HTTP_ANY},
+	{"GET",  "/metrics",             NULL,        "for Prometheus, or OpenMetrics if asked for", read_metrics, NULL, HTTP_ANY},
 	{"GET",  "/v1/run",              NULL,        "run document since the observation began", read_total, NULL, 0},
 	{"GET",  "/v1/services",         NULL,        "the same without single exchanges", read_services, NULL, 0},
 	{"GET",  "/v1/past",             NULL,        "the same with each service's last minutes; ?last=SECONDS&step=SECONDS&port=PORT", read_past, parse_past, HTTP_LAST | HTTP_STEP | HTTP_PORT},
@@ -675,8 +675,7 @@ static bool refuse_arguments(const struct route *route, const struct request *re
 	const char *name, *wrong = http_query_refusal(request->query, route->takes, &name);
 	char error[128];
 
-	/* Others ask the rest, with whatever arguments they have. */
-	if (!wrong || strncmp(route->path, "/v1/", 4) != 0)
+	if (!wrong)
 		return false;
 	snprintf(error, sizeof(error), "%s %s", name, wrong);
 	http_reply_error(reply, MHD_HTTP_BAD_REQUEST, error);
