@@ -126,15 +126,14 @@ static struct resource *add_descriptors(const struct resource_process *process,
 					struct resource_list *list)
 {
 	struct resource *resource = resource_add(list, RESOURCE_DESCRIPTORS, NULL);
+	struct resource_owner *owner = resource ? resource_owner(resource, process->pid) : NULL;
 
-	if (!resource)
+	if (!owner)
 		return NULL;
 	snprintf(resource->object, sizeof(resource->object), "%s (pid %u)", process->comm,
 		 process->pid);
 	resource->capacity = (double)process->limit;
-	resource_own(resource, process->pid);
-	resource->owners[0].sockets = 0;
-	memcpy(resource->owners[0].comm, process->comm, sizeof(process->comm));
+	memcpy(owner->comm, process->comm, sizeof(process->comm));
 	return resource;
 }
 

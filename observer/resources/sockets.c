@@ -44,6 +44,7 @@ struct causes {
 	double overflows, syns; /* of the namespace, in the sample */
 	bool known;
 	unsigned int full, flooded; /* listeners that dropped, and whose queues say why */
+	double *dropped;	    /* of each listener, in the sample */
 	bool *defers;  /* of each listener: its drops seem to be ACKs; NULL: there are no such */
 	double others; /* drops of those that do not */
 };
@@ -85,16 +86,14 @@ static bool is_flooded(const struct resource_pair *pair, size_t index)
 	       pair->after.half_open[index] * 2.0 >= half_open_limit(pair, s, &global);
 }
 
-/* Return the listener whose drops come closest to @deferred, of those that are not yet in @defers; -1: none comes closer than 0. */
-static ssize_t closest(const struct resource_pair *pair, const bool *defers, double deferred)
+/* Return which of @dropped comes closest to @deferred, of those that are not yet in @defers; -1: none comes closer than 0. */
+static ssize_t closest(const double *dropped, size_t count, const bool *defers, double deferred)
 {
-	const struct socket_list *now = &pair->after.listeners;
 	double best = deferred;
 	ssize_t found = -1;
 
-	for (size_t i = 0; i < now->count; i++) {
-		double away =
-			fabs(deferred - new_drops(pair, &pair->before.listeners, &now->sockets[i]));
+	for (size_t i = 0; i < count; i++) {
+		double away = fabs(deferred - dropped[i]);
 
 		if (defers[i] || away >= best)
 			continue;
@@ -108,43 +107,45 @@ static ssize_t closest(const struct resource_pair *pair, const bool *defers, dou
  * Nothing says which listeners put off ACKs: find some whose drops add up to them. Both counts are read a moment apart, so
  * the sum may differ a little.
  */
-static bool *find_deferring(const struct resource_pair *pair)
+static bool *find_deferring(const struct resource_pair *pair, const double *dropped)
 {
-	const struct socket_list *now = &pair->after.listeners;
+	const size_t count = pair->after.listeners.count;
 	double deferred = counted(pair, NUMBER_DEFERRED);
-	bool *defers = deferred > 0 ? calloc(now->count + 1, sizeof(*defers)) : NULL;
+	bool *defers = deferred > 0 ? calloc(count + 1, sizeof(*defers)) : NULL;
 
 	while (defers) {
-		ssize_t i = closest(pair, defers, deferred);
+		ssize_t i = closest(dropped, count, defers, deferred);
 
 		if (i < 0)
 			break;
 		defers[i] = true;
-		deferred -= new_drops(pair, &pair->before.listeners, &now->sockets[i]);
+		deferred -= dropped[i];
 	}
 	return defers;
 }
 
+/* Without memory @dropped is NULL. */
 static struct causes find_causes(const struct resource_pair *pair)
 {
 	const struct socket_list *now = &pair->after.listeners;
 	struct causes causes = {
+		.dropped = calloc(now->count + 1, sizeof(*causes.dropped)),
 		.overflows = counted(pair, NUMBER_LISTEN_OVERFLOWS),
 		.known = pair->before.numbers.of[NUMBER_LISTEN_DROPS].known &&
 			 pair->after.numbers.of[NUMBER_LISTEN_DROPS].known,
-		.defers = find_deferring(pair),
 	};
 
+	for (size_t i = 0; causes.dropped && i < now->count; i++)
+		causes.dropped[i] = new_drops(pair, &pair->before.listeners, &now->sockets[i]);
+	causes.defers = causes.dropped ? find_deferring(pair, causes.dropped) : NULL;
 	causes.syns = fmax(0, counted(pair, NUMBER_LISTEN_DROPS) - causes.overflows);
-	for (size_t i = 0; i < now->count; i++) {
-		double dropped = new_drops(pair, &pair->before.listeners, &now->sockets[i]);
-
-		if (dropped <= 0)
+	for (size_t i = 0; causes.dropped && i < now->count; i++) {
+		if (causes.dropped[i] <= 0)
 			continue;
 		causes.full += was_full(pair, &now->sockets[i]);
 		causes.flooded += is_flooded(pair, i);
 		if (!causes.defers || !causes.defers[i])
-			causes.others += dropped;
+			causes.others += causes.dropped[i];
 	}
 	return causes;
 }
@@ -153,7 +154,7 @@ static struct drops drops_of(const struct resource_pair *pair, const struct caus
 			     size_t index)
 {
 	const struct resource_socket *s = &pair->after.listeners.sockets[index];
-	struct drops drops = {.all = new_drops(pair, &pair->before.listeners, s)};
+	struct drops drops = {.all = causes->dropped[index]};
 	double explained = causes->defers && causes->defers[index] ? causes->others : 0;
 
 	if (!causes->known)
@@ -292,10 +293,11 @@ void resource_measure_sockets(const struct resource_pair *pair, struct resource_
 	const struct resource_netns *netns = &pair->after;
 	const struct causes causes = find_causes(pair);
 
-	for (size_t i = 0; i < netns->listeners.count; i++) {
+	for (size_t i = 0; causes.dropped && i < netns->listeners.count; i++) {
 		add_listener(pair, &causes, i, list);
 		add_half_open(pair, &causes, i, list);
 	}
+	free(causes.dropped);
 	free(causes.defers);
 	for (size_t i = 0; i < netns->udp.count; i++)
 		add_udp(pair, &netns->udp.sockets[i], list);
