@@ -2,8 +2,10 @@
 /* lib/run/names.c: every name exists, is usable as a member of the document, and is unique. */
 #include "unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "sojourn/cleanup.h"
 #include "sojourn/run.h"
 
 static void check_names(const char *const *names, size_t count)
@@ -34,9 +36,29 @@ static void tables_are_complete(void **state)
 	check_help(run_error_help, RUN_ERROR_COUNT);
 }
 
+/* The pages run where lib/ does not, so they have a copy of these words. */
+static void pages_have_the_same_words(void **state)
+{
+	autofclose FILE *file = fopen(UNIT_DIR "/../../web/values.js", "r");
+	static char text[64 * 1024];
+	char line[256];
+
+	assert_non_null(file);
+	assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
+	for (enum run_uncut i = 0; i < RUN_UNCUT_COUNT; i++) {
+		snprintf(line, sizeof(line), "\t%s: \"%s\",\n", run_uncut_names[i],
+			 run_uncut_help[i]);
+		if (!strstr(text, line))
+			fail_msg("web/values.js lacks %s", line);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(tables_are_complete)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tables_are_complete),
+		cmocka_unit_test(pages_have_the_same_words),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
