@@ -3,7 +3,7 @@
  * Old and new shapes of the same kernel structure or function, each with the commit that changed it. Fields are
  * distinguished by BTF when a program is loaded. Abilities that the verifier or a helper lacks are in config.plain.
  * Functions and tracepoints whose arguments have changed have one program for each shape, and observer/kernel/plan.c
- * chooses by BTF: tcp/exchange_fexit.bpf.c, tcp/accept_fexit.bpf.c, tcp/accept.bpf.c.
+ * chooses by BTF: tcp/exchange_fexit.bpf.c, tcp/connection/accept_fexit.bpf.c, tcp/connection/accept.bpf.c.
  */
 #ifndef BPF_COMPAT_H
 #define BPF_COMPAT_H

@@ -153,7 +153,7 @@ struct tcp_sock {
 	__u32 chrono_start;
 	__u32 chrono_stat[3];
 	__u8 chrono_type : 2;  /* 0: there is nothing */
-	__u64 tcp_clock_cache; /* TCP's latest reading of CLOCK_MONOTONIC (tcp/clock.h) */
+	__u64 tcp_clock_cache; /* TCP's latest reading of CLOCK_MONOTONIC (tcp/connection/clock.h) */
 	__u32 is_mptcp : 1;
 };
 

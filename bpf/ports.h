@@ -6,7 +6,7 @@
 #ifndef BPF_PORTS_H
 #define BPF_PORTS_H
 
-#include "tcp/sample.h"
+#include "tcp/connection/sample.h"
 
 /* Exclude a listener's port: connect() does not choose it, and its connections are incoming. */
 static __always_inline void ports_hold(__u16 port)

@@ -4,12 +4,12 @@
  * than the observation, and counts the gauges that no event reports. Listeners come first (net/ipv4/tcp_ipv4.c,
  * tcp_seek_last_pos()), so a connection always finds its service.
  */
-#include "tcp/arrival.h"
-#include "tcp/place.h"
 #include "open.h"
 #include "ports.h"
-#include "tcp/sample.h"
 #include "service.h"
+#include "tcp/connection/arrival.h"
+#include "tcp/connection/place.h"
+#include "tcp/connection/sample.h"
 
 static __always_inline void address_of(const struct sock_common *skc, __u8 *ret_address)
 {

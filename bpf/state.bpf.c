@@ -2,9 +2,9 @@
 /* Defines what state.h declares; no program lives here. */
 #include "state.h"
 
-#include "tcp/answer.h"
-#include "tcp/clear.h"
-#include "tcp/clear_pushes.h"
+#include "tcp/connection/clear.h"
+#include "tcp/http/answer.h"
+#include "tcp/tls/clear_pushes.h"
 
 struct conns_map conns SEC(".maps");
 struct conns_by_address_map conns_by_address SEC(".maps");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * State that the programs share: the state of a connection, and the maps. state.bpf.c defines them. Neighbours:
- * kernel.h (kernel structures), tcp/place.h (where a connection is kept), service.h (which listeners are observed).
+ * kernel.h (kernel structures), tcp/connection/place.h (where a connection is kept), service.h (which listeners are observed).
  */
 #ifndef BPF_STATE_H
 #define BPF_STATE_H
@@ -16,14 +16,14 @@
 #include "compat.h"
 #include "copies.h"
 #include "fin.h"
-#include "tcp/command.h"
-#include "tcp/http2.h"
-#include "tcp/push.h"
-#include "tcp/talk.h"
+#include "protocol/request.h"
+#include "tcp/state/command.h"
+#include "tcp/state/http2.h"
+#include "tcp/state/push.h"
+#include "tcp/state/talk.h"
 #include "wire/config.h"
 #include "wire/counters.h"
 #include "wire/event.h"
-#include "protocol/request.h"
 #include "wire/route.h"
 #include "wire/status.h"
 #include "wire/window.h"
@@ -67,7 +67,7 @@ enum conn_mark {
 	MARK_MYSQL_QUIT = 1 << 12,  /* its header may be that of COM_QUIT */
 	MARK_GOODBYE = 1 << 13,	    /* its message says that the client leaves */
 	MARK_ONEWAY = 1 << 14,	    /* its message is complete and wants no answer */
-	MARK_HELD = 1 << 15,	    /* TCP holds back the end of its response (tcp/nagle.h) */
+	MARK_HELD = 1 << 15, /* TCP holds back the end of its response (tcp/connection/nagle.h) */
 	/* Marks of the connection, not of an exchange. */
 	MARK_LASTING = MARK_SETTLED | MARK_TLS | MARK_HTTP1 | MARK_GREETED,
 };
@@ -91,7 +91,7 @@ struct conn_sample {
 };
 
 /*
- * With --cpu: a snapshot of the clocks of the reading thread (tcp/thread.h). After the first write of the exchange:
+ * With --cpu: a snapshot of the clocks of the reading thread (tcp/connection/thread.h). After the first write of the exchange:
  * the deltas since that snapshot, all 0 if they are not known.
  */
 struct conn_split {
@@ -101,7 +101,7 @@ struct conn_split {
 	__u64 runnable_ns;
 };
 
-/* The latest bytes that became readable while others were still unread (tcp/arrival.h): mostly there are none. */
+/* The latest bytes that became readable while others were still unread (tcp/connection/arrival.h): mostly there are none. */
 #define ARRIVALS_QUEUED 8 /* a power of 2 */
 
 struct arrival_queue {
@@ -122,7 +122,7 @@ struct arrival_queue {
  * the second line.
  */
 struct conn {
-	/* When bytes became readable that arrived while nothing was unread (tcp/arrival.h). */
+	/* When bytes became readable that arrived while nothing was unread (tcp/connection/arrival.h). */
 	__u64 arrival_ns[2];
 	__u64 arrival_range[2];	    /* sequence numbers: lower half to upper half, exclusive */
 	__u32 arrival_write_seq[2]; /* the server's write_seq then */
@@ -145,11 +145,11 @@ struct conn {
 	__u32 read_seq;	      /* after the last byte whose read was seen */
 	__u32 index;	      /* of this exchange on its connection, from 0 */
 	__u16 respond_bucket; /* the bucket that counts it in RESPOND; 0: not yet counted */
-	__u16 busy_ticks;     /* TCP's busy ticks at the first read (tcp/busy.h) */
+	__u16 busy_ticks;     /* TCP's busy ticks at the first read (tcp/connection/busy.h) */
 	__u16 marks;	      /* enum conn_mark */
 	__u8 phase;	      /* enum conn_phase */
 	__u8 touched;	      /* enum conn_touch */
-	__u32 pending;	      /* 1: its event is still to be sent (tcp/sample.h) */
+	__u32 pending;	      /* 1: its event is still to be sent (tcp/connection/sample.h) */
 
 	__u64 established_ns; /* 0: preexisting */
 	__u64 accepted_ns;    /* with ACCEPT_RETURNED; 0: not yet, or not seen */
@@ -167,7 +167,7 @@ struct conn {
 			__u32 drops_before; /* sk_drops when it was seen first */
 		};
 	};
-	/* With --route (tcp/route.h). */
+	/* With --route (tcp/http/route.h). */
 	__u8 route; /* of this exchange */
 	/* Of the latest read of an older connection that seems to be a frame of WebSocket's (tcp/speaks.h). */
 	__u8 frames;	  /* how many such reads there were, of different masks */
@@ -201,7 +201,7 @@ struct conns_by_address_map {
 
 /*
  * [hash of addresses and ports] % CONN_PLACES: the socket whose connection is kept here
- * (tcp/place.h). Its address is in a line that no exchange writes. So a read does not wait for
+ * (tcp/connection/place.h). Its address is in a line that no exchange writes. So a read does not wait for
  * another CPU's line before it has read the clock. BPF_F_MMAPABLE also aligns it to a cache line.
  */
 struct conn_place {
@@ -218,7 +218,7 @@ DECLARE_ARRAY(conn_places, struct conn_place, 1, BPF_F_MMAPABLE);
 /* [copy_of(service)]: one inlined lookup, readable by mmap without a system call. */
 DECLARE_ARRAY(slots, struct service_slot, 1, BPF_F_MMAPABLE);
 
-/* A thread that has read from an observed socket; see tcp/thread.h. */
+/* A thread that has read from an observed socket; see tcp/connection/thread.h. */
 enum thread_state {
 	THREAD_RUNNING,
 	THREAD_RUNNABLE,
@@ -269,7 +269,7 @@ struct route_texts_map {
 
 /*
  * A request's line, as far as it was read, and the bytes of the current read. With --route each
- * connection has one. The bytes are here for the same reason as those of struct walk (tcp/talk.h).
+ * connection has one. The bytes are here for the same reason as those of struct walk (tcp/state/talk.h).
  */
 #define ROUTE_CHUNK 64 /* a power of 2 */
 
@@ -342,7 +342,7 @@ struct owners_map {
 
 /*
  * The processes whose connect() is under way: by the client's socket, and once that is established, by the flow
- * (tcp/front.h). A connection that fails stays until others need its place.
+ * (tcp/connection/front.h). A connection that fails stays until others need its place.
  */
 struct connect_key {
 	__u64 socket; /* its address, or the flow's ports */
@@ -446,7 +446,7 @@ extern __u64 epoch;
 extern __u64 epoch_ns;
 /* Exchanges whose hash is below it are sampled: 0 … 2^32, set by user space. */
 extern __u64 sample_threshold;
-/* TCP reads its clock at each read (tcp/clock.h): set by user space, observer/kernel/read_clock.h. */
+/* TCP reads its clock at each read (tcp/connection/clock.h): set by user space, observer/kernel/read_clock.h. */
 extern __u32 read_clock;
 /* One bit per place of `threads`: a thread has it. */
 extern __u64 threads_known[THREAD_PLACES / 64];
@@ -466,7 +466,7 @@ extern __u64 ports_held[1024];
 extern __u64 ports_unplaced;
 /* Listeners that the pass over the sockets has met. */
 extern __u32 listeners_next;
-/* With config.beside: a connection speaks HTTP/2; user space has attached the programs for its streams (tcp/beside.h). */
+/* With config.beside: a connection speaks HTTP/2; user space has attached the programs for its streams (tcp/http/beside.h). */
 extern __u32 streams_wanted, streams_attached;
 
 /* Return the place of @sk: the kernel's struct sock, as struct bpf_sock has other fields. */

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
-/* sojourn-drive: options → target → engine → drive → report. Logs, as fleet/agent.c does. */
+/* sojourn-drive: options → target → engine → drive → report. Logs, as fleet/agent/agent.c does. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "fleet/agent.h"
+#include "fleet/agent/agent.h"
 #include "fleet/fleet.h"
 
-#include "fleet/lookouts.h"
+#include "engine/target.h"
+#include "fleet/agent/waiting.h"
+#include "fleet/observers/lookouts.h"
 #include "fleet/resume.h"
-#include "fleet/waiting.h"
-#include "run/drive.h"
 #include "host/preflight.h"
 #include "options/options.h"
+#include "run/drive.h"
 #include "scenario/job.h"
 #include "scenario/scenario.h"
 #include "sojourn/finding.h"
@@ -26,7 +27,6 @@
 #include "sojourn/sweep.h"
 #include "sojourn/trace.h"
 #include "sweep/sweep.h"
-#include "engine/target.h"
 
 #define EXIT_DEGRADED 1 /* failed requests, no observer data, or no result */
 

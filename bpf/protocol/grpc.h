@@ -4,7 +4,7 @@
  * frames may cut them anywhere, or hold any number of them. Only prefixes are read, so it does not matter whether messages
  * are compressed.
  *
- * The same source runs in the kernel and in its unit test. Neighbours: http2.h (which bytes are data), tcp/grpc.h.
+ * The same source runs in the kernel and in its unit test. Neighbours: http2.h (which bytes are data), tcp/http/grpc.h.
  */
 #ifndef BPF_PROTOCOL_GRPC_H
 #define BPF_PROTOCOL_GRPC_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * Walks through HTTP/2's frames (RFC 9113, 4.1) in one direction of a connection, cut at any byte. Headers of frames
- * are gathered, payloads are skipped by count. tcp/streams.h interprets the frames.
+ * are gathered, payloads are skipped by count. tcp/http/streams.h interprets the frames.
  *
  * The same source runs in the kernel and in its unit test. The test first defines HTTP2_COPY(to, count, from), which
  * copies bytes of a read or write and returns 0 on success.

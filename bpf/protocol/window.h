@@ -3,7 +3,7 @@
  * Gathers the numbers in the client's SETTINGS and WINDOW_UPDATE frames (RFC 9113, 6.5 and 6.9), cut at any byte. They
  * say how much DATA the server may send.
  *
- * The same source runs in the kernel and in its unit test. Neighbours: http2.h (which bytes are payload), tcp/window.h.
+ * The same source runs in the kernel and in its unit test. Neighbours: http2.h (which bytes are payload), tcp/http/window.h.
  */
 #ifndef BPF_PROTOCOL_WINDOW_H
 #define BPF_PROTOCOL_WINDOW_H

@@ -7,11 +7,11 @@
 #ifndef BPF_TCP_CALLS_H
 #define BPF_TCP_CALLS_H
 
-#include "arrival.h"
-#include "bytes.h"
-#include "front.h"
 #include "service.h"
-#include "tls.h"
+#include "tcp/connection/arrival.h"
+#include "tcp/connection/bytes.h"
+#include "tcp/connection/front.h"
+#include "tcp/tls/tls.h"
 #include "wire/call.h"
 #include "wire/event.h"
 

@@ -3,8 +3,8 @@
 #ifndef BPF_TCP_COMMAND_WALK_H
 #define BPF_TCP_COMMAND_WALK_H
 
-#include "bytes.h"
-#include "command.h"
+#include "tcp/connection/bytes.h"
+#include "tcp/state/command.h"
 
 /* Limit of bytes that are looked at, and of strings that are skipped, in one read or write. */
 #define COMMANDS_STEPS (1 << 22)

@@ -14,11 +14,11 @@
 #ifndef BPF_TCP_COMMANDS_H
 #define BPF_TCP_COMMANDS_H
 
-#include "command.h"
 #include "exchange.h"
-#include "pushes.h"
 #include "protocol/http1.h"
 #include "protocol/postgres.h"
+#include "pushes.h"
+#include "tcp/state/command.h"
 
 /*
  * Follow the bytes of a read or write, whose numbers are in @h. Return 0, or why the connection is given up: enum

@@ -3,15 +3,15 @@
  * How connections begin and end: accepted connections, closes by kind, TIME_WAIT created.
  * inet_sock_set_state fires a few times per connection, never per request.
  */
-#include "accept.h"
-#include "arrival.h"
-#include "front.h"
-#include "older.h"
-#include "place.h"
-#include "sample.h"
 #include "service.h"
-#include "tls.h"
-#include "transmit.h"
+#include "tcp/connection/accept.h"
+#include "tcp/connection/arrival.h"
+#include "tcp/connection/front.h"
+#include "tcp/connection/place.h"
+#include "tcp/connection/sample.h"
+#include "tcp/connection/transmit.h"
+#include "tcp/http/older.h"
+#include "tcp/tls/tls.h"
 
 /* Mark a listener: its children inherit the storage (BPF_F_CLONE), whatever their port. */
 static __always_inline void listener_mark(const struct sock *sk)

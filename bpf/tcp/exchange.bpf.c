@@ -29,13 +29,13 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 #define ACCEPTED(sk)  (!!UNTRUSTED(sk)->sk_socket)
 #define STREAMS_BESIDE
 
-#include "clear_pushes.h"
-#include "commands.h"
 #include "exchange.h"
+#include "commands.h"
 #include "listener.h"
 #include "older_pushes.h"
 #include "pipeline.h"
 #include "pushes.h"
+#include "tcp/tls/clear_pushes.h"
 
 /* Depths of all listeners' queues, instead of doctor/backlog.bpf.c's. The size is set before load. */
 LISTENER_DEPTHS(listener_depths, 1);

@@ -6,21 +6,21 @@
 #ifndef BPF_TCP_EXCHANGE_H
 #define BPF_TCP_EXCHANGE_H
 
-#include "accept.h"
-#include "arrival.h"
-#include "batch.h"
-#include "busy.h"
-#include "nagle.h"
 #include "oneway.h"
-#include "route.h"
-#include "sample.h"
 #include "service.h"
-#include "slot.h"
 #include "speaks.h"
-#include "status.h"
-#include "streams.h"
-#include "thread.h"
-#include "transmit.h"
+#include "tcp/connection/accept.h"
+#include "tcp/connection/arrival.h"
+#include "tcp/connection/batch.h"
+#include "tcp/connection/busy.h"
+#include "tcp/connection/nagle.h"
+#include "tcp/connection/sample.h"
+#include "tcp/connection/slot.h"
+#include "tcp/connection/thread.h"
+#include "tcp/connection/transmit.h"
+#include "tcp/http/route.h"
+#include "tcp/http/status.h"
+#include "tcp/http/streams.h"
 
 /*
  * The server's first read or write on a connection: it has been accepted. Return when; 0: unknown.

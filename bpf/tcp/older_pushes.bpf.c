@@ -4,8 +4,8 @@
 
 #include "older_pushes.h"
 
-#include "bytes.h"
-#include "pushed.h"
+#include "tcp/connection/bytes.h"
+#include "tcp/http/pushed.h"
 
 /* Bytes of a frame that are looked at before there is a state. */
 #define OLDER_LOOK 2

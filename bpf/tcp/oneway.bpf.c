@@ -20,8 +20,8 @@
  * speaks first. Mosquitto reads the first byte of a packet in a separate read, then each byte of its length, then the
  * rest. The number of bytes that were read before says whose header the marks mean.
  */
-#include "bytes.h"
 #include "oneway.h"
+#include "tcp/connection/bytes.h"
 
 #include <bpf/bpf_endian.h>
 

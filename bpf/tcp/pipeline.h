@@ -15,7 +15,7 @@
 
 #include "commands.h"
 #include "protocol/http1.h"
-#include "route.h"
+#include "tcp/http/route.h"
 
 /* The result of a look. */
 enum pipeline {

@@ -1,32 +1,18 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Pushes of a server, with --http: messages of WebSocket, in both directions, and server-sent events. They are counted, and are no exchanges: nothing says which message answers which. The response
- * that began it, with 101 or of type text/event-stream, is over with its head. So what follows is no part of `respond`.
+ * Pushes of a server, with --http: messages of WebSocket, in both directions, and server-sent events. They are
+ * counted, and are no exchanges: nothing says which message answers which. The response that began it, with 101 or of type text/event-stream, is over with its head. So what follows is no part of `respond`.
  *
  * The write that begins a response is looked at (answer.h). It has to hold the whole head. If bytes that follow are not seen or not
  * understood, the connection is counted, and its messages are not any more.
  *
- * The functions are not inline, as those of status.h: pushes.bpf.c. Neighbours: push.h (the state),
- * protocol/websocket.h, protocol/events.h.
+ * Neighbours: push.h (the state), pushed.h (what is counted).
  */
 #ifndef BPF_TCP_PUSHES_H
 #define BPF_TCP_PUSHES_H
 
 #include "exchange.h"
-#include "push.h"
-
-/*
- * Take the head in the current write of @count bytes, and what follows it. @skip: bytes of the write before the head.
- * Return enum push_kind.
- */
-int pushes_begin(struct push_conn *p, __u32 count, __u32 skip, __u32 end);
-
-/* Follow a read or write of @count bytes up to the sequence number @end. Return enum push_kind. */
-int pushes_in(struct push_conn *p, __u32 count, __u32 end);
-int pushes_out(struct push_conn *p, __u32 count, __u32 end);
-
-/* Further pushes are not known. Return 0. */
-int pushes_lose(struct push_conn *p);
+#include "tcp/http/pushed.h"
 
 static __always_inline struct push_conn *push_conn_of(const struct sock *sk)
 {

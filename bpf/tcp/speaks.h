@@ -9,12 +9,12 @@
 #ifndef BPF_TCP_SPEAKS_H
 #define BPF_TCP_SPEAKS_H
 
-#include "arrival.h"
-#include "beside.h"
-#include "clear.h"
-#include "streams.h"
-#include "tls.h"
-#include "transmit.h"
+#include "tcp/connection/arrival.h"
+#include "tcp/connection/clear.h"
+#include "tcp/connection/transmit.h"
+#include "tcp/http/beside.h"
+#include "tcp/http/streams.h"
+#include "tcp/tls/tls.h"
 
 /*
  * The number of reads in which TLS may still begin after another protocol (STARTTLS), or an older

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ceilings.h"
+#include "fleet/agent/ceilings.h"
 #include "sojourn/clock.h"
 #include "sojourn/text.h"
 #include "sojourn/units.h"

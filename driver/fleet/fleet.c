@@ -14,9 +14,9 @@
 #include <sys/resource.h>
 
 #include "deal.h"
+#include "fleet/channel/plan.h"
 #include "member.h"
 #include "muster.h"
-#include "plan.h"
 #include "result.h"
 #include "run/observers.h"
 #include "run/start.h"

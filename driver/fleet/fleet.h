@@ -7,7 +7,7 @@
 #ifndef DRIVER_FLEET_FLEET_H
 #define DRIVER_FLEET_FLEET_H
 
-#include "fleet_options.h"
+#include "fleet/agent/fleet_options.h"
 #include "kept.h"
 #include "options/options.h"
 #include "run/drive.h"

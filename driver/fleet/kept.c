@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "relay.h"
-#include "seal.h"
+#include "fleet/channel/relay.h"
+#include "fleet/channel/seal.h"
 #include "sojourn/array.h"
 #include "sojourn/autojson.h"
 #include "sojourn/clock.h"

@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fleet_options.h"
+#include "fleet/agent/fleet_options.h"
+#include "fleet/channel/store.h"
 #include "sojourn/secret.h"
-#include "store.h"
 #include "sweep/sweep.h"
 
 /* The names under which the record is stored, and the steps of a sweep; these with a number. */

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "channel.h"
-#include "plan.h"
+#include "fleet/channel/channel.h"
+#include "fleet/channel/plan.h"
 #include "sojourn/run.h"
 
 enum member_state {

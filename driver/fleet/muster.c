@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "channel.h"
-#include "relay.h"
+#include "fleet/channel/channel.h"
+#include "fleet/channel/relay.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "fleet_options.h"
+#include "fleet/agent/fleet_options.h"
 #include "kept.h"
 #include "member.h"
 #include "transport/loop.h"

@@ -8,16 +8,16 @@
 #include <string.h>
 #include <uv.h>
 
+#include "fleet/channel/relay.h"
+#include "fleet/channel/seal.h"
+#include "fleet/channel/store.h"
+#include "fleet/observers/lookouts.h"
 #include "kept.h"
-#include "lookouts.h"
 #include "member.h"
-#include "relay.h"
 #include "result.h"
-#include "seal.h"
 #include "sojourn/array.h"
 #include "sojourn/log.h"
 #include "sojourn/refuse.h"
-#include "store.h"
 #include "transport/loop.h"
 
 #define STEP_MS 250U

@@ -6,12 +6,12 @@
 #ifndef DRIVER_FLEET_RESUME_H
 #define DRIVER_FLEET_RESUME_H
 
-#include "fleet_options.h"
+#include "fleet/agent/fleet_options.h"
 #include "kept.h"
 #include "options/options.h"
-#include "sweep/sweep.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/run.h"
+#include "sweep/sweep.h"
 
 struct resume;
 

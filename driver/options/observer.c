@@ -62,7 +62,7 @@ int option_apply_observer(void *target, const char *value, char **ret_error)
 {
 	struct observer_access *access = target;
 
-	/* "fleet", or a NATS server's address: whether it is one says fleet/lookouts.c. */
+	/* "fleet", or a NATS server's address: whether it is one says fleet/observers/lookouts.c. */
 	if (strcmp(value, "fleet") && strncmp(value, "nats://", 7) && strncmp(value, "tls://", 6))
 		return add_url(access, value, ret_error);
 	if (access->fleet)

@@ -18,7 +18,7 @@ struct observer_group;
 
 /*
  * Observers that are not given one by one: a group of all that see the targets. The driver's part of
- * a fleet knows how to reach them (fleet/lookouts.c). All calls are of one thread.
+ * a fleet knows how to reach them (fleet/observers/lookouts.c). All calls are of one thread.
  */
 struct observer_source {
 	const void *settings;

@@ -49,7 +49,7 @@ struct stream {
 
 _Static_assert(sizeof(struct stream) == 6 * 8 + 4 * 4 + 8, "no hidden padding");
 
-/* How much DATA the client lets the server send on the stream (bpf/tcp/window.h). */
+/* How much DATA the client lets the server send on the stream (bpf/tcp/http/window.h). */
 struct stream_window {
 	__s64 used;	 /* bytes of DATA sent, less those that WINDOW_UPDATE has granted */
 	__u64 closed_ns; /* since when the window is closed, and the response is not over; 0: open */

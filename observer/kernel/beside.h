@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The programs for streams of HTTP/2, with config.beside: loaded with all others, and attached beside the plain ones when
- * a connection speaks HTTP/2 (bpf/tcp/beside.h). A part of loader.c.
+ * a connection speaks HTTP/2 (bpf/tcp/http/beside.h). A part of loader.c.
  */
 #ifndef OBSERVER_KERNEL_BESIDE_H
 #define OBSERVER_KERNEL_BESIDE_H

@@ -44,7 +44,7 @@ enum candidate_use {
 	USE_CALLS,	     /* with --calls */
 	USE_INSIDE,	     /* with --http or --protocol */
 	USE_HTTP,	     /* likewise, for the streams of HTTP/2 */
-	USE_BESIDE,	     /* without, likewise: beside the plain ones (bpf/tcp/beside.h) */
+	USE_BESIDE,	     /* without, likewise: beside the plain ones (bpf/tcp/http/beside.h) */
 	USE_COMMANDS,	     /* with --protocol */
 	USE_TLS,	     /* with --tls */
 	USE_UDP,	     /* with a UDP service */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Attaches the programs of bpf/tcp/clear.bpf.c to a library, with --tls. A probe is at a file, so it is
+ * Attaches the programs of bpf/tcp/tls/clear.bpf.c to a library, with --tls. A probe is at a file, so it is
  * hit in each process that has it mapped, also in later ones.
  */
 #ifndef OBSERVER_KERNEL_CLEAR_H

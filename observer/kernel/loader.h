@@ -44,7 +44,7 @@ struct loader_trial {
 struct loader_rehearsal {
 	int cgroup_fd; /* -1: a program for a cgroup is loaded, but not attached */
 	bool shared;   /* try the programs for copies that CPUs share (bpf/copies.h) */
-	bool beside; /* try those for streams as they are beside the plain ones (bpf/tcp/beside.h) */
+	bool beside; /* try those for streams as they are beside the plain ones (bpf/tcp/http/beside.h) */
 };
 
 /*

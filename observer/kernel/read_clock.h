@@ -10,7 +10,7 @@
 #include "skeleton.h"
 
 /*
- * Ask, and let the programs use the answer (bpf/tcp/clock.h). Call after the object was loaded and before its programs
+ * Ask, and let the programs use the answer (bpf/tcp/connection/clock.h). Call after the object was loaded and before its programs
  * are attached. It takes some milliseconds, in a network namespace of its own, which is gone afterwards. If it cannot
  * ask, as without CAP_SYS_ADMIN, the programs read the clock themselves. 0; -errno: this thread could not return to
  * its network namespace.

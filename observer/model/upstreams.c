@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Upstreams among the observed services; see upstreams.h. The kernel side counts connections that processes open
- * during the period (bpf/tcp/front.h). Those that are older are looked up once, by their client's socket.
+ * during the period (bpf/tcp/connection/front.h). Those that are older are looked up once, by their client's socket.
  */
 #include "upstreams.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * A simulated member of a fleet, without load. It speaks the agent's protocol
- * (driver/fleet/channel.h), and sends documents that fleet.py has recorded from real agents.
+ * (driver/fleet/channel/channel.h), and sends documents that fleet.py has recorded from real agents.
  * Usage: fleet_member FOLDER NUMBER, then the agent's command, which is ignored.
  *
  * Or fleet_member --fleet URL FOLDER MEMBERS, for so many that wait at a NATS server. Each is the real
- * agent of driver/fleet/standby.c, which starts this program as its process that drives.
+ * agent of driver/fleet/agent/standby.c, which starts this program as its process that drives.
  *
  * FOLDER/K.lines is recording K, a message per line: the hello, documents, the final document. The
  * member puts the start of its run into each. FOLDER/run has the number of recordings and the
@@ -27,13 +27,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fleet/fleet_options.h"
-#include "fleet/waiting.h"
+#include "fleet/agent/fleet_options.h"
+#include "fleet/agent/waiting.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 #include "sojourn/write_all.h"
 
-#define BEAT_NS (NSEC_PER_SEC / 2) /* as driver/fleet/agent.c */
+#define BEAT_NS (NSEC_PER_SEC / 2) /* as driver/fleet/agent/agent.c */
 
 /* fleet.py has put these in place of the start, whose digits are as many. */
 #define MARK	   "@@@@@@@@@@@@@@@@@@@"

@@ -17,8 +17,13 @@ from typing import NamedTuple
 import tree
 from tree import Example
 
-# Folder: the folders that it uses. A file beside the folders (driver/main.c) stands for itself.
+# Folder: the folders that it uses. A file beside the folders (driver/main.c) stands for itself. Those of bpf/ are the
+# state that all its folders share, and are left out.
 ARROWS = {
+    "bpf/tcp": ("bpf/protocol", "bpf/tcp/connection", "bpf/tcp/http", "bpf/tcp/state", "bpf/tcp/tls"),
+    "bpf/tcp/http": ("bpf/protocol", "bpf/tcp/connection", "bpf/tcp/state"),
+    "bpf/tcp/state": ("bpf/protocol",),
+    "bpf/tcp/tls": ("bpf/tcp/connection", "bpf/tcp/http", "bpf/tcp/state"),
     "driver/engine": ("driver/payload", "driver/transport"),
     "driver/engine/http": ("driver/engine", "driver/payload"),
     "driver/engine/http2": ("driver/engine", "driver/engine/http", "driver/payload", "driver/transport"),
@@ -26,12 +31,18 @@ ARROWS = {
     "driver/engine/udp": ("driver/engine", "driver/payload", "driver/payload/framing", "driver/transport"),
     "driver/engines": ("driver/engine", "driver/engine/http", "driver/engine/http2", "driver/engine/stream",
                        "driver/engine/udp"),
-    "driver/fleet": ("driver/engine", "driver/load", "driver/nats", "driver/options", "driver/run", "driver/scenario",
-                     "driver/sweep", "driver/transport"),
+    "driver/fleet": ("driver/fleet/agent", "driver/fleet/channel", "driver/fleet/observers", "driver/load",
+                     "driver/nats", "driver/options", "driver/run", "driver/scenario", "driver/sweep",
+                     "driver/transport"),
+    "driver/fleet/agent": ("driver/engine", "driver/fleet/channel", "driver/load", "driver/nats", "driver/options",
+                           "driver/run", "driver/scenario", "driver/transport"),
+    "driver/fleet/channel": ("driver/load", "driver/nats", "driver/options", "driver/scenario", "driver/transport"),
+    "driver/fleet/observers": ("driver/engine", "driver/fleet/agent", "driver/fleet/channel", "driver/nats",
+                               "driver/run", "driver/transport"),
     "driver/host": ("driver/engine", "driver/load", "driver/transport"),
     "driver/load": ("driver/engine", "driver/payload", "driver/stats", "driver/transport"),
-    "driver/main": ("driver/engine", "driver/fleet", "driver/host", "driver/options", "driver/run", "driver/scenario",
-                    "driver/sweep"),
+    "driver/main": ("driver/engine", "driver/fleet", "driver/fleet/agent", "driver/fleet/observers", "driver/host",
+                    "driver/options", "driver/run", "driver/scenario", "driver/sweep"),
     "driver/nats": ("driver/transport",),
     "driver/options": ("driver/engine", "driver/engine/http", "driver/engine/http2", "driver/engines", "driver/load",
                        "driver/payload", "driver/payload/framing", "driver/run", "driver/transport"),
@@ -51,13 +62,15 @@ ARROWS = {
     "observer/kernel": ("observer/host",),
     "observer/lacks": ("observer/kernel", "observer/options"),
     "observer/loop": ("observer/model", "observer/sinks"),
-    "observer/main": ("observer/doctor", "observer/kernel", "observer/observe", "observer/options",
-                      "observer/probe", "observer/report", "observer/sinks/live"),
-    "observer/model": ("observer/host", "observer/kernel", "observer/process", "observer/resources", "observer/sources"),
-    "observer/observe": ("observer/host", "observer/kernel", "observer/lacks", "observer/loop", "observer/model", "observer/options", "observer/outputs", "observer/process"),
+    "observer/main": ("observer/doctor", "observer/kernel", "observer/observe", "observer/options", "observer/probe",
+                      "observer/report", "observer/sinks/live"),
+    "observer/model": ("observer/host", "observer/kernel", "observer/process", "observer/resources",
+                       "observer/sources"),
+    "observer/observe": ("observer/host", "observer/kernel", "observer/lacks", "observer/loop", "observer/model",
+                         "observer/options", "observer/outputs", "observer/process"),
     "observer/options": ("observer/kernel", "observer/sinks/http", "observer/sinks/otlp"),
-    "observer/outputs": ("observer/options", "observer/process", "observer/sinks", "observer/sinks/http", "observer/sinks/live",
-                         "observer/sinks/otlp", "observer/sinks/recording"),
+    "observer/outputs": ("observer/options", "observer/process", "observer/sinks", "observer/sinks/http",
+                         "observer/sinks/live", "observer/sinks/otlp", "observer/sinks/recording"),
     "observer/probe": ("observer/host", "observer/kernel"),
     "observer/report": ("observer/sinks/recording",),
     "observer/resources": ("observer/host", "observer/kernel", "observer/process"),
@@ -68,7 +81,7 @@ ARROWS = {
     "observer/sinks/recording": ("observer/model", "observer/sinks"),
     "observer/sources": ("observer/host", "observer/kernel"),
 }
-PROGRAMS = ("driver", "observer", "lib")
+PROGRAMS = ("bpf", "driver", "observer", "lib")
 
 
 class Rule(NamedTuple):
@@ -149,7 +162,7 @@ def rule_problems(graph):
 
 def unit(path):
     """Return a file's unit: a source and its header are one, such as driver/load/worker."""
-    return re.sub(r"\.[ch]$", "", path)
+    return re.sub(r"(\.bpf)?\.[ch]$", "", path)
 
 
 def symbols(root, build):
@@ -179,6 +192,7 @@ def uses(graph, known):
     for path, included in graph.items():
         for number, name in included:
             if path.split("/")[0] in PROGRAMS and name.split("/")[0] in PROGRAMS and \
+                    "bpf" not in (os.path.dirname(path), os.path.dirname(name)) and \
                     folder(unit(name)) != folder(unit(path)):
                 found.setdefault((unit(path), unit(name)), f"{path}:{number} includes {name}")
     owners = {name: where for where, (defined, _) in known.items() for name in defined}

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/channel.h"
-#include "fleet/plan.h"
-#include "fleet/relay.h"
-#include "fleet/seal.h"
-#include "fleet/sight.h"
+#include "fleet/channel/channel.h"
+#include "fleet/channel/plan.h"
+#include "fleet/channel/relay.h"
+#include "fleet/channel/seal.h"
+#include "fleet/observers/sight.h"
 #include "fuzz.h"
 
 /* One end of the channel, and what it has taken. */

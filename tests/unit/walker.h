@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's HTTP/2 walker in user space, driven as in bpf/tcp/streams.h: for its unit test and
+ * The kernel's HTTP/2 walker in user space, driven as in bpf/tcp/http/streams.h: for its unit test and
  * its fuzzer.
  */
 #ifndef UNIT_WALKER_H

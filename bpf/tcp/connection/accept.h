@@ -11,8 +11,8 @@
  *
  * Neighbours: accept_fexit.bpf.c, accept.bpf.c, exchange.bpf.c.
  */
-#ifndef BPF_TCP_ACCEPT_H
-#define BPF_TCP_ACCEPT_H
+#ifndef BPF_TCP_CONNECTION_ACCEPT_H
+#define BPF_TCP_CONNECTION_ACCEPT_H
 
 #include "state.h"
 

@@ -10,8 +10,8 @@
  * while others are unread stand in a short queue. A request that waits longer than the queue reaches back is not
  * timed, and never gets another's time. Bytes without an announcement are not timed either.
  */
-#ifndef BPF_TCP_ARRIVAL_H
-#define BPF_TCP_ARRIVAL_H
+#ifndef BPF_TCP_CONNECTION_ARRIVAL_H
+#define BPF_TCP_CONNECTION_ARRIVAL_H
 
 #include "clock.h"
 #include "state.h"

@@ -4,8 +4,8 @@
  * are one exchange here. Of the reads that begin an exchange, one in 64 is looked at. Only protocols whose requests
  * are easily recognised are counted: HTTP/1 and RESP. Neighbours: exchange.h, batch.bpf.c.
  */
-#ifndef BPF_TCP_BATCH_H
-#define BPF_TCP_BATCH_H
+#ifndef BPF_TCP_CONNECTION_BATCH_H
+#define BPF_TCP_CONNECTION_BATCH_H
 
 #include "walk.h"
 

@@ -8,8 +8,8 @@
  * since 4.10). The growth of that count since the request was read is the time since the first byte was written.
  * Neighbour: exchange.h.
  */
-#ifndef BPF_TCP_BUSY_H
-#define BPF_TCP_BUSY_H
+#ifndef BPF_TCP_CONNECTION_BUSY_H
+#define BPF_TCP_CONNECTION_BUSY_H
 
 #include "arrival.h"
 

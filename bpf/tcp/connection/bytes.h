@@ -3,8 +3,8 @@
  * The bytes that the current system call has read or written, in the memory of the calling process. They may lie in
  * any number of buffers. Neighbours: speaks.h, batch.h.
  */
-#ifndef BPF_TCP_BYTES_H
-#define BPF_TCP_BYTES_H
+#ifndef BPF_TCP_CONNECTION_BYTES_H
+#define BPF_TCP_CONNECTION_BYTES_H
 
 #include "state.h"
 #include "syscall.h"

@@ -11,8 +11,8 @@
  * Functions are not inline, as those of status.h: clear.bpf.c, clear_streams.bpf.c. Neighbours: status.h and route.h,
  * which look at the text; tls.h, which finds exchanges by records.
  */
-#ifndef BPF_TCP_CLEAR_H
-#define BPF_TCP_CLEAR_H
+#ifndef BPF_TCP_CONNECTION_CLEAR_H
+#define BPF_TCP_CONNECTION_CLEAR_H
 
 #include "state.h"
 #include "wire/clear.h"

@@ -12,8 +12,8 @@
  * Everywhere else the time may be that of any earlier segment, so the clock is read. Neighbours: arrival.h,
  * exchange.h.
  */
-#ifndef BPF_TCP_CLOCK_H
-#define BPF_TCP_CLOCK_H
+#ifndef BPF_TCP_CONNECTION_CLOCK_H
+#define BPF_TCP_CONNECTION_CLOCK_H
 
 #include "state.h"
 

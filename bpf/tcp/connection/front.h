@@ -7,8 +7,8 @@
  * Only connect() runs in the client's process, and it chooses the source port after SYN_SENT. So the process is first
  * noted by the client's socket. When that is established, which precedes the server's side, it is noted by the flow.
  */
-#ifndef BPF_TCP_FRONT_H
-#define BPF_TCP_FRONT_H
+#ifndef BPF_TCP_CONNECTION_FRONT_H
+#define BPF_TCP_CONNECTION_FRONT_H
 
 #include "sample.h"
 #include "service.h"

@@ -5,8 +5,8 @@
  * that ACK by 40 ms. The first write of a response finds nothing in flight, so only later ones are looked at.
  * Neighbour: exchange.h.
  */
-#ifndef BPF_TCP_NAGLE_H
-#define BPF_TCP_NAGLE_H
+#ifndef BPF_TCP_CONNECTION_NAGLE_H
+#define BPF_TCP_CONNECTION_NAGLE_H
 
 #include "arrival.h"
 

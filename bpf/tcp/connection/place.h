@@ -8,8 +8,8 @@
  * write after the place is released. Storage is freed only when no program can see it. A place is reused only after a
  * time longer than any program runs.
  */
-#ifndef BPF_TCP_PLACE_H
-#define BPF_TCP_PLACE_H
+#ifndef BPF_TCP_CONNECTION_PLACE_H
+#define BPF_TCP_CONNECTION_PLACE_H
 
 #include "state.h"
 

@@ -7,8 +7,8 @@
  * connection, or the pass over the sockets at the end of a phase. They may run at the same time, so one of them takes
  * `pending`.
  */
-#ifndef BPF_TCP_SAMPLE_H
-#define BPF_TCP_SAMPLE_H
+#ifndef BPF_TCP_CONNECTION_SAMPLE_H
+#define BPF_TCP_CONNECTION_SAMPLE_H
 
 #include "state.h"
 #include "transmit.h"

@@ -3,8 +3,8 @@
  * Additions to a service's slot by programs of reads and writes. Programs of softirq use count_atomic(),
  * stage_add_atomic() and span_add() instead (state.h). Neighbours: exchange.h, streams.h.
  */
-#ifndef BPF_TCP_SLOT_H
-#define BPF_TCP_SLOT_H
+#ifndef BPF_TCP_CONNECTION_SLOT_H
+#define BPF_TCP_CONNECTION_SLOT_H
 
 #include "state.h"
 

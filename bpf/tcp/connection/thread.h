@@ -8,8 +8,8 @@
  * are not divided. Every change of state happens under the lock of the thread's run queue, so there is one writer at
  * a time.
  */
-#ifndef BPF_TCP_THREAD_H
-#define BPF_TCP_THREAD_H
+#ifndef BPF_TCP_CONNECTION_THREAD_H
+#define BPF_TCP_CONNECTION_THREAD_H
 
 #include "state.h"
 

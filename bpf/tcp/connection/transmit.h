@@ -8,8 +8,8 @@
  * before the write that made it has returned. So the hooks keep how far the connection has come (wire_seq, acked_seq)
  * and when. transmit_finish() compares. Only progress beyond the furthest byte counts: retransmissions do not.
  */
-#ifndef BPF_TCP_TRANSMIT_H
-#define BPF_TCP_TRANSMIT_H
+#ifndef BPF_TCP_CONNECTION_TRANSMIT_H
+#define BPF_TCP_CONNECTION_TRANSMIT_H
 
 #include "arrival.h"
 

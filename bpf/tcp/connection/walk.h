@@ -3,8 +3,8 @@
  * Walks through the bytes of one side of a connection, field by field. It skips some bytes and gathers others, over
  * as many buffers, reads and writes as they come in. tls.h and speaks.h interpret the fields.
  */
-#ifndef BPF_TCP_WALK_H
-#define BPF_TCP_WALK_H
+#ifndef BPF_TCP_CONNECTION_WALK_H
+#define BPF_TCP_CONNECTION_WALK_H
 
 #include "bytes.h"
 

@@ -2,8 +2,8 @@
 /* Looks at the start of a response. See answer.h. */
 #include "answer.h"
 
-#include "bytes.h"
 #include "state.h"
+#include "tcp/connection/bytes.h"
 
 #include "protocol/events.h"
 #include "protocol/http1.h"

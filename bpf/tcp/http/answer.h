@@ -3,10 +3,10 @@
  * A look at the start of a response of HTTP/1, with --http: its status, and whether pushes may follow. The first bytes are
  * copied once for both, and forgotten at once. Neighbours: answer.bpf.c, status.h, pushes.h, clear_pushes.h.
  */
-#ifndef BPF_TCP_ANSWER_H
-#define BPF_TCP_ANSWER_H
+#ifndef BPF_TCP_HTTP_ANSWER_H
+#define BPF_TCP_HTTP_ANSWER_H
 
-#include "push.h"
+#include "tcp/state/push.h"
 
 #define ANSWER_TEXT 1024 /* a power of 2 */
 

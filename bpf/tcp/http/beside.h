@@ -12,11 +12,11 @@
  * A file with the plain programs defines STREAMS_BESIDE. Neighbours: streams.h, exchange.bpf.c,
  * observer/kernel/loader.c (loader_follow_streams()).
  */
-#ifndef BPF_TCP_BESIDE_H
-#define BPF_TCP_BESIDE_H
+#ifndef BPF_TCP_HTTP_BESIDE_H
+#define BPF_TCP_HTTP_BESIDE_H
 
-#include "arrival.h"
 #include "streams.h"
+#include "tcp/connection/arrival.h"
 
 #ifdef STREAMS_BESIDE
 #define BESIDE config.beside

@@ -2,8 +2,8 @@
 /* Counts messages of gRPC in the data of streams. See grpc.h. */
 #include "grpc.h"
 
-#include "slot.h"
 #include "state.h"
+#include "tcp/connection/slot.h"
 
 /* Always atomic: probes run with preemption on (slot.h). */
 static __always_inline void grpc_count(__u32 service, __u32 direction, __u32 messages)

@@ -5,11 +5,11 @@
  *
  * The functions are not inline, as those of status.h: grpc.bpf.c. Neighbours: streams.h, protocol/grpc.h.
  */
-#ifndef BPF_TCP_GRPC_H
-#define BPF_TCP_GRPC_H
+#ifndef BPF_TCP_HTTP_GRPC_H
+#define BPF_TCP_HTTP_GRPC_H
 
-#include "http2.h"
 #include "protocol/grpc.h"
+#include "tcp/state/http2.h"
 
 /* Limit of messages and parts of prefixes in what one read or write has of a frame: the smallest messages that fill 256 KiB. */
 #define GRPC_STEPS 65536

@@ -11,11 +11,11 @@
  *
  * Neighbours: streams.h, older.bpf.c, speaks.h (which connections).
  */
-#ifndef BPF_TCP_OLDER_H
-#define BPF_TCP_OLDER_H
+#ifndef BPF_TCP_HTTP_OLDER_H
+#define BPF_TCP_HTTP_OLDER_H
 
-#include "http2.h"
 #include "state.h"
+#include "tcp/state/http2.h"
 
 /* In how many calls frames are sought. */
 #define OLDER_TRIES 1024

@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* Adds pushes to a service's counts. Neighbours: pushes.bpf.c, older_pushes.bpf.c. */
-#ifndef BPF_TCP_PUSHED_H
-#define BPF_TCP_PUSHED_H
+/*
+ * Finds pushes in reads and writes, and adds them to a service's counts. The functions are not inline, as those of
+ * status.h: pushes.bpf.c. Neighbours: push.h (the state), protocol/websocket.h, protocol/events.h.
+ */
+#ifndef BPF_TCP_HTTP_PUSHED_H
+#define BPF_TCP_HTTP_PUSHED_H
 
-#include "push.h"
 #include "state.h"
+#include "tcp/state/push.h"
+
+/*
+ * Take the head in the current write of @count bytes, and what follows it. @skip: bytes of the write before the head.
+ * Return enum push_kind.
+ */
+int pushes_begin(struct push_conn *p, __u32 count, __u32 skip, __u32 end);
+
+/* Follow a read or write of @count bytes up to the sequence number @end. Return enum push_kind. */
+int pushes_in(struct push_conn *p, __u32 count, __u32 end);
+int pushes_out(struct push_conn *p, __u32 count, __u32 end);
+
+/* Further pushes are not known. Return 0. */
+int pushes_lose(struct push_conn *p);
 
 /* Always atomic: reads and writes of one connection may be in two threads. */
 static __always_inline void pushed(struct service_statuses *all, enum pushed what, __u64 n)

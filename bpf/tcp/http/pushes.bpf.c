@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* Counts messages of WebSocket and server-sent events. See pushes.h. */
-#include "bytes.h"
-#include "clear_pushes.h"
-#include "push.h"
+/* Counts messages of WebSocket and server-sent events. See pushed.h. */
 #include "pushed.h"
-#include "slot.h"
 #include "state.h"
+#include "tcp/connection/bytes.h"
+#include "tcp/connection/slot.h"
+#include "tcp/state/push.h"
 
 #include "protocol/http1.h"
 

@@ -2,8 +2,8 @@
 /* Finds the routes of requests, and counts their responses. See route.h. */
 #include "route.h"
 
-#include "batch.h"
-#include "clear.h"
+#include "tcp/connection/batch.h"
+#include "tcp/connection/clear.h"
 
 /* Limits of one read: bytes of a line, and those in which further requests are looked for. */
 #define ROUTE_LINE_MOST 512

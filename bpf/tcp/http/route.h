@@ -5,12 +5,12 @@
  * functions are not inline, as those of status.h, whose responses they count: route.bpf.c. Neighbours:
  * exchange.h, streams.h, protocol/request.h, protocol/hpack_request.h.
  */
-#ifndef BPF_TCP_ROUTE_H
-#define BPF_TCP_ROUTE_H
+#ifndef BPF_TCP_HTTP_ROUTE_H
+#define BPF_TCP_HTTP_ROUTE_H
 
-#include "clear.h"
-#include "command.h"
-#include "slot.h"
+#include "tcp/connection/clear.h"
+#include "tcp/connection/slot.h"
+#include "tcp/state/command.h"
 
 /* The route in struct conn and struct stream: enum route_unknown, or this plus the row of the route. */
 #define ROUTE_FIRST ROUTE_UNKNOWN_COUNT

@@ -3,12 +3,12 @@
 #include "status.h"
 
 #include "answer.h"
-#include "bytes.h"
-#include "clear.h"
 #include "grpc.h"
 #include "pushed.h"
-#include "slot.h"
 #include "state.h"
+#include "tcp/connection/bytes.h"
+#include "tcp/connection/clear.h"
+#include "tcp/connection/slot.h"
 
 /* A first line may be split over this many buffers: some servers use one for each word. */
 #define STATUS_BUFFERS 8

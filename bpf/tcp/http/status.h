@@ -4,13 +4,13 @@
  * functions are not inline, so the verifier checks each once and not in every caller: status.bpf.c.
  * Neighbours: exchange.h (HTTP/1), streams.h (HTTP/2), protocol/status.h.
  */
-#ifndef BPF_TCP_STATUS_H
-#define BPF_TCP_STATUS_H
+#ifndef BPF_TCP_HTTP_STATUS_H
+#define BPF_TCP_HTTP_STATUS_H
 
 #include <linux/types.h>
 
-#include "http2.h"
 #include "state.h"
+#include "tcp/state/http2.h"
 
 /* Instead of a service time: the response was not timed. */
 #define STATUS_UNTIMED (~0ULL)

@@ -17,19 +17,19 @@
  * Neighbours: http2.h (state), older.h, protocol/http2.h (frames), speaks.h (which connections), streams.bpf.c,
  * clear_streams.bpf.c (in TLS).
  */
-#ifndef BPF_TCP_STREAMS_H
-#define BPF_TCP_STREAMS_H
+#ifndef BPF_TCP_HTTP_STREAMS_H
+#define BPF_TCP_HTTP_STREAMS_H
 
-#include "arrival.h"
-#include "bytes.h"
 #include "grpc.h"
-#include "http2.h"
 #include "older.h"
 #include "route.h"
-#include "sample.h"
 #include "service.h"
-#include "slot.h"
 #include "status.h"
+#include "tcp/connection/arrival.h"
+#include "tcp/connection/bytes.h"
+#include "tcp/connection/sample.h"
+#include "tcp/connection/slot.h"
+#include "tcp/state/http2.h"
 #include "window.h"
 
 /* Limit of frames and buffers in one read or write: the smallest frames that fill 4.5 MiB. */

@@ -12,11 +12,11 @@
  *
  * The functions are not inline, as those of status.h: window.bpf.c. Neighbours: streams.h, protocol/window.h.
  */
-#ifndef BPF_TCP_WINDOW_H
-#define BPF_TCP_WINDOW_H
+#ifndef BPF_TCP_HTTP_WINDOW_H
+#define BPF_TCP_HTTP_WINDOW_H
 
 #include "compat.h"
-#include "http2.h"
+#include "tcp/state/http2.h"
 
 /*
  * A step in the client's SETTINGS, WINDOW_UPDATE or PING has returned @said; its bytes end before @end. Return 0, or -1

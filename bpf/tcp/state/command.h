@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /* State of connections whose commands are followed, with --protocol or --http. Neighbours: commands.h, pipeline.h, talk.h. */
-#ifndef BPF_TCP_COMMAND_H
-#define BPF_TCP_COMMAND_H
+#ifndef BPF_TCP_STATE_COMMAND_H
+#define BPF_TCP_STATE_COMMAND_H
 
 #include <linux/bpf.h>
 #include <linux/types.h>

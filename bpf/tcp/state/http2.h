@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /* State of connections with HTTP/2 and of their streams, with --http. Neighbours: streams.h, talk.h. */
-#ifndef BPF_TCP_HTTP2_H
-#define BPF_TCP_HTTP2_H
+#ifndef BPF_TCP_STATE_HTTP2_H
+#define BPF_TCP_STATE_HTTP2_H
 
 #include <linux/bpf.h>
 #include <linux/types.h>

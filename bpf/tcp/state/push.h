@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /* State of connections whose messages or events are counted, with --http. Neighbours: pushes.h, talk.h. */
-#ifndef BPF_TCP_PUSH_H
-#define BPF_TCP_PUSH_H
+#ifndef BPF_TCP_STATE_PUSH_H
+#define BPF_TCP_STATE_PUSH_H
 
 #include <linux/bpf.h>
 #include <linux/types.h>

@@ -3,8 +3,8 @@
  * State of a connection whose protocol is not known yet, or that speaks TLS. Few connections need it, so it is kept
  * apart: in storage of the socket, or where config.plain by the socket's address. Neighbours: walk.h, state.h.
  */
-#ifndef BPF_TCP_TALK_H
-#define BPF_TCP_TALK_H
+#ifndef BPF_TCP_STATE_TALK_H
+#define BPF_TCP_STATE_TALK_H
 
 #include <linux/bpf.h>
 #include <linux/types.h>

@@ -14,14 +14,14 @@
 #define WALK_CALLS
 
 #define TCP_CLOCK
-#include "arrival.h"
-#include "clear.h"
+#include "tcp/connection/clear.h"
 #include "clear_pushes.h"
-#include "clock.h"
-#include "route.h"
-#include "sample.h"
 #include "service.h"
-#include "status.h"
+#include "tcp/connection/arrival.h"
+#include "tcp/connection/clock.h"
+#include "tcp/connection/sample.h"
+#include "tcp/http/route.h"
+#include "tcp/http/status.h"
 #include "tls.h"
 
 static __always_inline struct clear_socket clear_socket_of(const struct conn *c)

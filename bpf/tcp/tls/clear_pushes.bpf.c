@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /* Follows pushes in plain text of TLS. See clear_pushes.h. */
-#include "answer.h"
 #include "clear_pushes.h"
-#include "pushes.h"
+#include "tcp/http/answer.h"
+#include "tcp/http/pushed.h"
 
 #define CLEAR_HEAD_END 0x0a0d0a0dU /* "\r\n\r\n", the first byte lowest */
 

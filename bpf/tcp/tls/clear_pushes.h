@@ -8,11 +8,11 @@
  *
  * The functions are not inline, as those of status.h: clear_pushes.bpf.c. Neighbours: clear.h, pushes.h.
  */
-#ifndef BPF_TCP_CLEAR_PUSHES_H
-#define BPF_TCP_CLEAR_PUSHES_H
+#ifndef BPF_TCP_TLS_CLEAR_PUSHES_H
+#define BPF_TCP_TLS_CLEAR_PUSHES_H
 
-#include "clear.h"
-#include "push.h"
+#include "tcp/connection/clear.h"
+#include "tcp/state/push.h"
 
 struct clear_push {
 	struct push_conn conn;

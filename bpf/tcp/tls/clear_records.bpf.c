@@ -9,9 +9,9 @@
  */
 #define WALK_CALLS
 
-#include "arrival.h"
-#include "bytes.h"
-#include "clear.h"
+#include "tcp/connection/arrival.h"
+#include "tcp/connection/bytes.h"
+#include "tcp/connection/clear.h"
 #include "tls.h"
 
 /* Limit of headers, records and buffers in one read. */

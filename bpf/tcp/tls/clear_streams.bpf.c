@@ -12,9 +12,9 @@
 /* Probes run with preemption on: see slot.h. */
 #define SLOT_SHARED
 
-#include "clear.h"
 #include "clear_pushes.h"
-#include "streams.h"
+#include "tcp/connection/clear.h"
+#include "tcp/http/streams.h"
 
 const char clear_preface[32] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 

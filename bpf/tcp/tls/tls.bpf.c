@@ -4,8 +4,8 @@
 /* bpf_loop() exists on all kernels where TLS is followed (WALK_FOLLOWS of walk.h). */
 #define WALK_CALLS
 
-#include "clear.h"
 #include "tls.h"
+#include "tcp/connection/clear.h"
 
 /* Limits of one read or write: 64 records are 1 MiB; a hello has about 20 fields. */
 #define TLS_FIRST_STEPS 2

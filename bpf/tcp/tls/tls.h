@@ -5,10 +5,10 @@
  * which the two sides have agreed, as far as it shows. Neighbours: tls.bpf.c, walk.h (which walks from header
  * to header), speaks.h.
  */
-#ifndef BPF_TCP_TLS_H
-#define BPF_TCP_TLS_H
+#ifndef BPF_TCP_TLS_TLS_H
+#define BPF_TCP_TLS_TLS_H
 
-#include "walk.h"
+#include "tcp/connection/walk.h"
 
 enum tls_record_type {
 	TLS_CHANGE_CIPHER_SPEC = 20,

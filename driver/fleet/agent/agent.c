@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "channel.h"
-#include "plan.h"
+#include "fleet/channel/channel.h"
+#include "fleet/channel/plan.h"
 #include "run/drive.h"
 #include "scenario/job.h"
 #include "sojourn/clock.h"

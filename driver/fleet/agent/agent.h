@@ -4,8 +4,8 @@
  * the coordinator (channel.h). It takes one plan, runs it when the coordinator says so, and ends
  * with the channel.
  */
-#ifndef DRIVER_FLEET_AGENT_H
-#define DRIVER_FLEET_AGENT_H
+#ifndef DRIVER_FLEET_AGENT_AGENT_H
+#define DRIVER_FLEET_AGENT_AGENT_H
 
 #include "ceilings.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Limits of an agent, set on its own host: targets, rate, connections and time. */
-#ifndef DRIVER_FLEET_CEILINGS_H
-#define DRIVER_FLEET_CEILINGS_H
+#ifndef DRIVER_FLEET_AGENT_CEILINGS_H
+#define DRIVER_FLEET_AGENT_CEILINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fleet/channel/relay.h"
 #include "options/rows.h"
-#include "relay.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/cli.h"
 #include "sojourn/clock.h"

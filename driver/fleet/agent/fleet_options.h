@@ -3,8 +3,8 @@
  * The command lines of `sojourn-drive fleet` and `sojourn-drive agent`. options.h has the options
  * after "--".
  */
-#ifndef DRIVER_FLEET_FLEET_OPTIONS_H
-#define DRIVER_FLEET_FLEET_OPTIONS_H
+#ifndef DRIVER_FLEET_AGENT_FLEET_OPTIONS_H
+#define DRIVER_FLEET_AGENT_FLEET_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

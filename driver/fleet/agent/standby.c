@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "channel.h"
-#include "keep.h"
+#include "fleet/channel/channel.h"
+#include "fleet/channel/keep.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 #include "sojourn/log.h"

@@ -4,15 +4,15 @@
  * name, and a loop with signals, and connects again when the connection is lost. Messages for a run go
  * to the subject sojourn.from.RUN.AGENT, and come by sojourn.to.AGENT.RUN.
  */
-#ifndef DRIVER_FLEET_WAITING_H
-#define DRIVER_FLEET_WAITING_H
+#ifndef DRIVER_FLEET_AGENT_WAITING_H
+#define DRIVER_FLEET_AGENT_WAITING_H
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <uv.h>
 
+#include "fleet/channel/relay.h"
 #include "fleet_options.h"
-#include "relay.h"
 
 #define WAITING_STEP_MS 500U
 /* For the last messages to leave. */

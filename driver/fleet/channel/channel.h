@@ -9,8 +9,8 @@
  * To the coordinator: hello, refused, ready, pong, beat, document, error, failed (a request has
  * failed), silent (the coordinator is, so the load ends).
  */
-#ifndef DRIVER_FLEET_CHANNEL_H
-#define DRIVER_FLEET_CHANNEL_H
+#ifndef DRIVER_FLEET_CHANNEL_CHANNEL_H
+#define DRIVER_FLEET_CHANNEL_CHANNEL_H
 
 #include <jansson.h>
 #include <stdbool.h>

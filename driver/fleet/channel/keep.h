@@ -6,8 +6,8 @@
  * Messages go to sojourn.kept.RUN.AGENT: a line of JSON, then a piece of the document. The server
  * acknowledges each; pieces may be stored twice.
  */
-#ifndef DRIVER_FLEET_KEEP_H
-#define DRIVER_FLEET_KEEP_H
+#ifndef DRIVER_FLEET_CHANNEL_KEEP_H
+#define DRIVER_FLEET_CHANNEL_KEEP_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * member's share. The coordinator makes it from checked options. An agent parses it as options and
  * passes it to no shell.
  */
-#ifndef DRIVER_FLEET_PLAN_H
-#define DRIVER_FLEET_PLAN_H
+#ifndef DRIVER_FLEET_CHANNEL_PLAN_H
+#define DRIVER_FLEET_CHANNEL_PLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
  *
  * Subjects: sojourn.to.all (a coordinator calls), sojourn.to.AGENT.RUN, sojourn.from.RUN.AGENT.
  */
-#ifndef DRIVER_FLEET_RELAY_H
-#define DRIVER_FLEET_RELAY_H
+#ifndef DRIVER_FLEET_CHANNEL_RELAY_H
+#define DRIVER_FLEET_CHANNEL_RELAY_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * sends it. The run's key is made from it, so a member, the server, or whoever reads its subjects knows
  * the key alone. The record has a seal that only the secret makes: its command line names files.
  */
-#ifndef DRIVER_FLEET_SEAL_H
-#define DRIVER_FLEET_SEAL_H
+#ifndef DRIVER_FLEET_CHANNEL_SEAL_H
+#define DRIVER_FLEET_CHANNEL_SEAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * The results of runs that a NATS server stores (JetStream), for a coordinator. Each call waits for
  * its answer, some seconds at most. keep.h is the agents' side and has the messages.
  */
-#ifndef DRIVER_FLEET_STORE_H
-#define DRIVER_FLEET_STORE_H
+#ifndef DRIVER_FLEET_CHANNEL_STORE_H
+#define DRIVER_FLEET_CHANNEL_STORE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -21,8 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "channel.h"
-#include "keep.h"
+#include "fleet/agent/waiting.h"
+#include "fleet/channel/channel.h"
+#include "fleet/channel/keep.h"
 #include "run/observer.h"
 #include "sight.h"
 #include "sojourn/cleanup.h"
@@ -30,7 +31,6 @@
 #include "sojourn/log.h"
 #include "sojourn/refuse.h"
 #include "sojourn/text.h"
-#include "waiting.h"
 
 /* As an observer forgets a driver that is silent for so long. */
 #define SILENT_STEPS 120U

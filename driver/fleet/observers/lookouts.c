@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet_options.h"
+#include "fleet/agent/fleet_options.h"
 #include "lookouts_impl.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"

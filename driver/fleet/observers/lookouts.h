@@ -3,8 +3,8 @@
  * All observers at a NATS server that see the targets of a run, as one group behind
  * run/observers.h. lookout.c has the agents beside them.
  */
-#ifndef DRIVER_FLEET_LOOKOUTS_H
-#define DRIVER_FLEET_LOOKOUTS_H
+#ifndef DRIVER_FLEET_OBSERVERS_LOOKOUTS_H
+#define DRIVER_FLEET_OBSERVERS_LOOKOUTS_H
 
 #include "nats/nats.h"
 #include "run/observer.h"

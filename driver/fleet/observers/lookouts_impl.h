@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The group of observers over NATS, as its two threads share it: lookouts.c and lookouts_link.c. */
-#ifndef DRIVER_FLEET_LOOKOUTS_IMPL_H
-#define DRIVER_FLEET_LOOKOUTS_IMPL_H
+#ifndef DRIVER_FLEET_OBSERVERS_LOOKOUTS_IMPL_H
+#define DRIVER_FLEET_OBSERVERS_LOOKOUTS_IMPL_H
 
 #include <jansson.h>
 #include <pthread.h>
@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "fleet/channel/relay.h"
 #include "lookouts.h"
-#include "relay.h"
 #include "sight.h"
 
 #define LOOKOUTS_STEP_MS 100U

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "channel.h"
+#include "fleet/channel/channel.h"
 
+#include "fleet/agent/waiting.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/text.h"
 #include "transport/loop.h"
-#include "waiting.h"
 
 #define REPEAT_STEPS 5U	  /* between two orders that were not answered, and two calls */
 #define KEEP_STEPS   20U  /* an agent gives up a run that is silent for 60 s */

@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "ceilings.h"
 #include "engine/engine.h"
 #include "engine/target.h"
+#include "fleet/agent/ceilings.h"
 #include "sojourn/address.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/procfs.h"

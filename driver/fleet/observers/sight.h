@@ -3,8 +3,8 @@
  * Which targets of a run an observer sees: by address and port. The driver sends their addresses
  * (lookouts.c), and the agent beside the observer compares them with its host (lookout.c).
  */
-#ifndef DRIVER_FLEET_SIGHT_H
-#define DRIVER_FLEET_SIGHT_H
+#ifndef DRIVER_FLEET_OBSERVERS_SIGHT_H
+#define DRIVER_FLEET_OBSERVERS_SIGHT_H
 
 #include <jansson.h>
 #include <stdbool.h>

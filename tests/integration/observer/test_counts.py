@@ -69,7 +69,7 @@ def test_driver_connection_per_request(start):
 
 @pytest.mark.timeout(120)
 def test_many_connections(start):
-    """Among so many connections some hundred collide with another one's place (bpf/tcp/place.h)."""
+    """Among so many connections some hundred collide with another one's place (bpf/tcp/connection/place.h)."""
     count = 60_000
     nginx = start(Nginx())
     observer = start(Observer(ports=[nginx.port]))

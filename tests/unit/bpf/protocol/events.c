@@ -85,7 +85,7 @@ static void a_byte_order_mark(void **state)
 	       1);
 }
 
-/* Return whether a text of zeros with @type at @at is taken for one with events, as bpf/tcp/answer.bpf.c looks at it. */
+/* Return whether a text of zeros with @type at @at is taken for one with events, as bpf/tcp/http/answer.bpf.c looks at it. */
 static bool has_type(const char *type, size_t at)
 {
 	char text[128] = "";

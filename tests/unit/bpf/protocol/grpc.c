@@ -15,7 +15,7 @@
 #define BYTES_MOST (4U << 20)
 #define STEPS	   65536
 
-/* One direction of a connection with one stream, as bpf/tcp/grpc.bpf.c follows it. */
+/* One direction of a connection with one stream, as bpf/tcp/http/grpc.bpf.c follows it. */
 struct direction {
 	struct http2_side side;
 	struct grpc_messages messages;

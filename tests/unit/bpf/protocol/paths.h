@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts of paths as tcp/route.bpf.c keeps them, in user space. */
+/* Texts of paths as tcp/http/route.bpf.c keeps them, in user space. */
 #ifndef UNIT_PATHS_H
 #define UNIT_PATHS_H
 

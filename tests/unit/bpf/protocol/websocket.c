@@ -31,7 +31,7 @@ static bool say(struct told *told, const struct websocket_side *s, int said)
 	return !(said & WEBSOCKET_WRONG);
 }
 
-/* As bpf/tcp/pushes.bpf.c takes the bytes of one call. */
+/* As bpf/tcp/http/pushes.bpf.c takes the bytes of one call. */
 static bool feed(struct websocket_side *s, const uint8_t *data, size_t length, struct told *told)
 {
 	size_t i = 0;

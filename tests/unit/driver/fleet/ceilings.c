@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/ceilings.h"
+#include "fleet/agent/ceilings.h"
 #include "scenario/scenario.h"
 #include "sojourn/cleanup.h"
 

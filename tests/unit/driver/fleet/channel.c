@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/channel.h"
+#include "fleet/channel/channel.h"
 
 #define DOCUMENT_SIZE (3 * CHANNEL_PART + 17)
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/ceilings.h"
-#include "fleet/plan.h"
+#include "fleet/channel/plan.h"
+#include "fleet/agent/ceilings.h"
 #include "sojourn/cleanup.h"
 
 /* Take a file as a coordinator sends it. */

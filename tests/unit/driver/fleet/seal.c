@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/seal.h"
+#include "fleet/channel/seal.h"
 #include "sojourn/cleanup.h"
 
 #define SECRET "0123456789abcdef0123456789abcdef"

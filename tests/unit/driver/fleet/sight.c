@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/sight.h"
+#include "fleet/observers/sight.h"
 #include "sojourn/array.h"
 #include "sojourn/autojson.h"
 #include "sojourn/cleanup.h"
