@@ -39,6 +39,24 @@ enum call_flag {
 /* Older connections are looked at this many times for frames of HTTP/2. */
 #define CALL_LOOKS 4
 
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct sk_buff___segment {
+	char cb[48];
+};
+
+struct sk_buff_head___segment {
+	struct sk_buff___segment *next;
+};
+
+struct sock___segments {
+	struct sk_buff_head___segment sk_receive_queue;
+};
+
+struct tcp_skb_cb {
+	__u32 ack_seq;
+};
+#pragma clang attribute pop
+
 struct call_conn {
 	__u64 begin_ns; /* of connect(); then of the call's first write */
 	__u64 last_write_ns;
@@ -567,6 +585,21 @@ static __always_inline bool call_is_request(const struct sock *sk, struct call_c
 	return c->phase != CALL_IGNORED;
 }
 
+/*
+ * Return whether the unread bytes are of an earlier response than that to the request from @begin on. The last read has
+ * left such bytes, or the peer had nothing of this request when it sent them. Other bytes are this request's response, which
+ * may come before its write has returned.
+ */
+static __always_inline bool call_is_behind(const struct sock *sk, const struct call_conn *c,
+					   __u32 begin)
+{
+	const struct sock___segments *unread = (const void *)sk;
+	const struct sk_buff___segment *first = BPF_CORE_READ(unread, sk_receive_queue.next);
+	const struct tcp_skb_cb *segment = (const void *)&first->cb;
+
+	return c->flags & CALL_MORE || !seq_after(BPF_CORE_READ(segment, ack_seq), begin);
+}
+
 /* A write after a read. */
 static __always_inline void call_next_write(const struct sock *sk, const struct tcp_sock *tp,
 					    struct call_conn *c, __u32 bytes)
@@ -574,7 +607,8 @@ static __always_inline void call_next_write(const struct sock *sk, const struct 
 	if (!call_is_request(sk, c, bytes))
 		return;
 	/* After the peer's FIN that may be its farewell, and no response is to come. */
-	if (sk->__sk_common.skc_state == TCP_ESTABLISHED && call_has_unread(sk, tp))
+	if (sk->__sk_common.skc_state == TCP_ESTABLISHED && call_has_unread(sk, tp) &&
+	    call_is_behind(sk, c, tp->write_seq - bytes))
 		call_ignore(c, CALLS_OVERLAPPED);
 	else
 		call_begins(tp, c, bytes);

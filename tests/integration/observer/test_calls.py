@@ -272,6 +272,44 @@ def test_a_request_before_the_response_is_complete(pair):
     assert uncut(row) == {"overlapped": 1} and (row["calls"], row["open"]) == (2, 0)
 
 
+def test_the_rest_of_a_response_arrives_before_the_next_request(pair):
+    """Nothing was left unread by the read, and the rest is there when the next request is written."""
+    front, behind, end, observer = pair
+    call(front, end)
+    front.do("a", "write", "GET /1 HTTP/1.1\r\n\r\n")
+    end.recv(100)
+    end.sendall(b"HTTP/1.1 200 OK\r\n")
+    front.do("a", "read", 17)
+    end.sendall(b"\r\n")
+    assert uncut(row_of(observer, front, behind)) == {}
+    front.do("a", "write", "GET /2 HTTP/1.1\r\n\r\n")
+    row = row_of(observer, front, behind)
+    assert uncut(row) == {"overlapped": 1} and (row["calls"], row["open"]) == (2, 0)
+
+
+def test_a_response_before_the_write_returns(start):
+    """The upstream answers when it has read the head. The write of the body has not returned then: it waits for room."""
+    front, behind = start(Told()), Behind(room=4096)
+    observer = start(Observer("--calls", ports=[front.port]))
+    front.begin()
+    front.do("a", "connect", behind.port)
+    with closing(behind), closing(behind.accept()) as end:
+        call(front, end)
+        length = 8 << 20
+        writer = threading.Thread(target=front.do, args=("a", "write", "POST / HTTP/1.1\r\n\r\n" + "x" * (length - 19)))
+        writer.start()
+        length -= len(end.recv(19))
+        end.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        assert writer.is_alive()
+        while length:
+            length -= len(end.recv(length))
+        writer.join()
+        front.do("a", "read", 19)
+        call(front, end)
+        row = row_of(observer, front, behind)
+        assert uncut(row) == {} and (row["calls"], row["open"], row["untimed"], row["failed"]) == (3, 0, 0, 0)
+
+
 def test_a_response_before_its_request_has_arrived(start):
     """The upstream has no room for the second request when it sends more: that is of the first one, and no response to it."""
     front, behind = start(Told()), Behind(room=4096)
