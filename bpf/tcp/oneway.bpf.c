@@ -4,7 +4,7 @@
  *
  *   MySQL, MariaDB  COM_STMT_CLOSE (0x19, a number of 4 bytes), COM_QUIT (1), each after its length in 3 bytes and a 0
  *   PostgreSQL      Terminate: 'X', and the length 4
- *   memcached       "quit", CR LF
+ *   memcached       "quit", CR LF; the binary protocol's QuitQ (0x80, 0x17), which is 24 bytes without key and value
  *   LDAP            UnbindRequest (RFC 4511, 4.3) with an identifier below 32,768
  *   MQTT            DISCONNECT (0xe0) without a reason, and its length 0
  *   WebSocket       a pong of up to 10 bytes (RFC 6455, 5.5.3): 0x8a, its length with the bit of a mask, the mask
@@ -12,8 +12,9 @@
  *                   Basic.Ack, .Reject and .Nack, which are the methods of 13 bytes that a client sends
  *   NATS            "PONG", CR LF
  *   MQTT            PUBACK (0x40) and PUBCOMP (0x70) without a reason: 2, and an identifier, which is not 0 (2.2.1)
+ *   HTTP/1          CR LF before a request, which some clients send after a body, and servers skip (RFC 9112, 2.2)
  *
- * The last four answer the server's own question or message, or are sent from time to time. Otherwise the server's next
+ * Four of these answer the server's own question or message, or are sent from time to time. Otherwise the server's next
  * one would look like their answer, and the pause until then like its work.
  *
  * The servers of MySQL's protocol read the 4 bytes before a command in a separate read. In that protocol the server
@@ -27,6 +28,7 @@
 
 /* The first 8 bytes of each message, padded with zeros. */
 #define QUIT	     0x717569740d0a0000
+#define QUIT_QUIETLY 0x8017000000000000
 #define TERMINATE    0x5800000004000000
 #define MYSQL_QUIT   0x0100000001000000
 #define MYSQL_CLOSE  0x0500000019000000
@@ -38,6 +40,9 @@
 #define IDENTIFIER_2 0x00000000ffff0000ULL
 #define DISCONNECT   0xe000000000000000
 
+#define QUIT_QUIETLY_BYTES 24 /* a header alone */
+
+#define EMPTY_LINE   0x0d0a000000000000
 #define HEARTBEAT    0x08000000000000ce
 #define NATS_PONG    0x504f4e470d0a0000
 #define PONG	     0x8a80 /* its first 2 bytes, and its length */
@@ -46,7 +51,7 @@
 #define PONG_LONGEST 16
 
 /* Of a frame of AMQP from its third byte on: size, class (Basic), and one of three methods. */
-#define SETTLE_BYTES  ONEWAY_LONGEST
+#define SETTLE_BYTES  21
 #define SETTLE_SKIP   3
 #define SETTLE_ACK    0x0000000d003c0050
 #define SETTLE_REJECT 0x0000000d003c005a
@@ -126,6 +131,8 @@ static __always_inline bool is_goodbye(__u64 word, __u32 message)
 		return word == DISCONNECT;
 	if (message == 5)
 		return word == TERMINATE;
+	if (message == QUIT_QUIETLY_BYTES)
+		return word == QUIT_QUIETLY;
 	return (message == 6 && word == QUIT) || is_unbind(word, message);
 }
 
@@ -193,13 +200,13 @@ __u32 oneway_look(__u32 marks, __u32 message, __u32 bytes)
 		return marks;
 	if (message == SETTLE_BYTES && !before && !(marks & MARK_HTTP1) && is_settled(bytes))
 		return marks | MARK_ONEWAY;
-	if (message > PONG_LONGEST)
+	if (message > PONG_LONGEST && message != QUIT_QUIETLY_BYTES)
 		return marks;
 	word = bytes_after(0, bytes);
 	if (is_pong(word, message))
 		return marks | MARK_ONEWAY;
 	if (marks & MARK_HTTP1)
-		return marks;
+		return message == 2 && word == EMPTY_LINE ? marks | MARK_ONEWAY : marks;
 	if (is_alive(word, message))
 		return marks | MARK_ONEWAY;
 	if (message == 1 && word == DISCONNECT)

@@ -9,7 +9,7 @@
 
 #include "state.h"
 
-#define ONEWAY_LONGEST 21
+#define ONEWAY_LONGEST 24
 
 /*
  * Return the marks of the message under way, after the current system call has returned @bytes more of it and made it

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import threading
 import time
 
@@ -26,6 +27,15 @@ from .test_stages import samples_add_up, stage
 THINKS = 0.05  # seconds: shorter than the quiet time that ends a message.
 # These are no losses: an accept() the kernel did not show, and messages that are no requests.
 NO_LOSS = ("accept_unseen", "goodbyes", "oneway", "unsolicited", "overlapped")
+
+
+# Of memcached's binary protocol: a command is its header, and what that says of the rest.
+SET, QUIT_QUIETLY = 0x01, 0x17
+
+
+def binary(command, key=b"", extras=b"", value=b""):
+    rest = extras + key + value
+    return struct.pack(">BBHBBHIIQ", 0x80, command, len(key), len(extras), 0, 0, len(rest), 0, 0) + rest
 
 
 def lost(entry):
@@ -270,6 +280,23 @@ def test_memcached(start, memcached):
     sets, gets = (after[name] - before[name] for name in ("cmd_set", "cmd_get"))
     assert (sets, gets) == (100, 200)
     assert entry["exchanges"] == sets + gets - 100 + 1 + 2  # counts() is called twice
+    assert entry["losses"]["goodbyes"] == entry["closes"]["closed_by_server"] == 1
+    assert not lost(entry)
+
+
+def test_memcached_leaves_quietly(start, memcached):
+    """QuitQ of the binary protocol closes without an answer, and a client that leaves so has given up nothing."""
+    observer = start(Observer(ports=[memcached.port]))
+    before = memcached.counts()
+    with memcached.connect() as client:
+        for number in range(10):
+            client.sendall(binary(SET, b"k%d" % number, bytes(8), b"value"))
+            assert client.recv(24).startswith(bytes([0x81, SET]))
+        client.sendall(binary(QUIT_QUIETLY))
+        assert not client.recv(100)
+    after = memcached.counts()
+    entry = observed(observer, memcached.port)
+    assert entry["exchanges"] == after["cmd_set"] - before["cmd_set"] + 2 == 12
     assert entry["losses"]["goodbyes"] == entry["closes"]["closed_by_server"] == 1
     assert not lost(entry)
 

@@ -141,6 +141,29 @@ def test_connections_that_say_nothing_are_not_accepted(start):
     assert len(apache.log()) - before <= entry["exchanges"]
 
 
+@pytest.mark.parametrize("option", [[], ["--http"]], ids=["", "http"])
+def test_an_empty_line_after_a_body(start, option):
+    """Old clients send CR LF after the body of a POST, and nginx skips it. It is no request, and the client's pause after it
+    is no time of the next one, nor of the server."""
+    nginx = start(Nginx(server="access_log {folder}/access.log;"))
+    observer = start(Observer(*option, ports=[nginx.port]))
+    with socket.create_connection(("127.0.0.1", nginx.port)) as client:
+        for _ in range(10):
+            client.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody")
+            assert client.recv(65536).startswith(b"HTTP/1.1 ")
+            client.sendall(b"\r\n")
+            time.sleep(0.1)
+        logged = Path(nginx.files.name, "access.log").read_text().count("POST / ")
+    wait_until(lambda: nginx.status()["active"] == 0)
+    observer.stop()
+    entry = service(observer.summary(), nginx.port)
+    samples_add_up(entry)
+    assert entry["exchanges"] == logged == entry["losses"]["oneway"] == 10
+    assert entry["losses"]["unanswered"] == 0
+    with timing():
+        assert sum(stage(entry, name)["sum_ns"] for name in ("socket_queue", "receive", "service", "respond")) < 100 * MS
+
+
 @in_quiet
 def test_a_slow_reader_is_respond(start):
     apache = start(Apache())
