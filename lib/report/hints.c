@@ -133,6 +133,28 @@ static bool hint_trailing(const struct run *run, const struct run_service *servi
 	return true;
 }
 
+/* From this share of exchanges on, clients regularly have several requests in flight on a connection. */
+#define OVERLAPPED_SHARE 0.01
+
+/* How many requests the server has read before an answer is not known. */
+static bool hint_overlapped(const struct run *run, const struct run_service *service,
+			    struct report_hint *hint)
+{
+	uint64_t overlapped = service->losses[RUN_LOSS_OVERLAPPED];
+
+	(void)run;
+	if (!overlapped || (double)overlapped < OVERLAPPED_SHARE * (double)service->exchanges)
+		return false;
+	snprintf(
+		hint->text, sizeof(hint->text),
+		"%s of %s exchanges overlap: their request came before the response to an "
+		"earlier one was complete. Requests that the server reads before it answers are "
+		"one exchange. So exchanges and throughput are a lower bound of the requests. "
+		"Each one of HTTP/1 is counted with --http, and of other protocols with --protocol",
+		as_count(overlapped), as_count(service->exchanges));
+	return true;
+}
+
 /* The bytes of a few reads look so. With --http the observer follows the frames. */
 static bool hint_websocket(const struct run *run, const struct run_service *service,
 			   struct report_hint *hint)
@@ -176,8 +198,8 @@ static bool hint_upstreams(const struct run *run, const struct run_service *serv
 
 static bool (*const hints[])(const struct run *run, const struct run_service *service,
 			     struct report_hint *hint) = {
-	hint_upstreams, hint_accept,	hint_nagle,   hint_network,
-	hint_trailing,	hint_websocket, hint_two_way,
+	hint_upstreams, hint_accept,	 hint_nagle,	 hint_network,
+	hint_trailing,	hint_overlapped, hint_websocket, hint_two_way,
 };
 
 size_t report_hints(const struct run *run, const struct run_service *service,

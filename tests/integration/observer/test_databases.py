@@ -301,6 +301,24 @@ def test_memcached_leaves_quietly(start, memcached):
     assert not lost(entry)
 
 
+def test_memcached_with_requests_in_flight(start, memcached):
+    """Requests that were read together are one exchange: the count is a lower bound, and the report says so."""
+    observer = start(Observer(ports=[memcached.port]))
+    before = memcached.counts()
+    with memcached.connect() as client:
+        for _ in range(10):  # each is more than one read of memcached returns
+            client.sendall(b"get nothing\r\n" * 3000)
+            left = 3000 * len(b"END\r\n")
+            while left:
+                left -= len(client.recv(left))
+    after = memcached.counts()
+    entry = observed(observer, memcached.port)
+    assert after["cmd_get"] - before["cmd_get"] == 30_000
+    assert 10 < entry["exchanges"] < 30_000 and entry["losses"]["overlapped"] > 1
+    assert "exchanges and throughput are a lower bound of the requests" in re.sub(r"\s+", " ", observer.stdout)
+    assert not lost(entry)
+
+
 def test_memcached_without_answers(start, memcached):
     """A set with noreply counts as oneway if the next command comes later; only the gets are timed."""
     count = 8

@@ -142,6 +142,19 @@ static void pauses_within_responses(void **state)
 	assert_non_null(strstr(hints[0].text, "--transmit all shows"));
 }
 
+/* From one in a hundred on, the report says that what is counted is fewer than the requests. */
+static void requests_in_flight(void **state)
+{
+	autorun struct run *run = support_observer_run();
+	struct run_service *service = &run->services[0];
+	struct report_hint hints[REPORT_HINTS];
+
+	service->losses[RUN_LOSS_OVERLAPPED] = service->exchanges / 100;
+	assert_non_null(strstr(only_hint(run).text, "a lower bound of the requests"));
+	service->losses[RUN_LOSS_OVERLAPPED]--;
+	assert_int_equal(report_hints(run, service, hints), 0);
+}
+
 static void set_service(struct run_service *service, unsigned int exchanges, uint64_t ns)
 {
 	struct histogram *histogram = &service->stages[STAGE_SERVICE].histogram;
@@ -263,6 +276,7 @@ int main(void)
 		cmocka_unit_test(the_queue_bounds_the_wait),
 		cmocka_unit_test(far_above_the_path),
 		cmocka_unit_test(pauses_within_responses),
+		cmocka_unit_test(requests_in_flight),
 		cmocka_unit_test(waits_for_upstreams),
 		cmocka_unit_test(waits_for_upstreams_on_other_hosts),
 	};
