@@ -8,6 +8,7 @@
 #include "parts.h"
 #include "sojourn/clock.h"
 #include "sojourn/report.h"
+#include "sojourn/run_sum.h"
 #include "sojourn/text.h"
 
 #define RATE_COLUMNS 10
@@ -201,7 +202,17 @@ static uint64_t busyness(const struct run_service *service)
 	return service->exchanges + report_pushed(service);
 }
 
-/* Order services that may hang first, then the busiest. */
+/* Return how long all requests took; 0: that is not known. */
+static double time_taken(const struct run_service *service)
+{
+	double mean_ns = 0;
+
+	for (enum stage i = 0; i < STAGE_RESIDENCE_END; i++)
+		mean_ns += run_stage_mean(service, i);
+	return mean_ns * (double)service->exchanges;
+}
+
+/* Order services that may hang first, then those with the most time of requests. A busy one may be a fast one. */
 static int compare_services(const void *a, const void *b)
 {
 	const struct run_service *one = *(const struct run_service *const *)a;
@@ -209,6 +220,8 @@ static int compare_services(const void *a, const void *b)
 
 	if (is_old(&one->open) != is_old(&other->open))
 		return is_old(&one->open) ? -1 : 1;
+	if (time_taken(one) != time_taken(other))
+		return time_taken(one) < time_taken(other) ? 1 : -1;
 	if (busyness(one) != busyness(other))
 		return busyness(one) < busyness(other) ? 1 : -1;
 	return one->port - other->port;

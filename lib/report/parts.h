@@ -60,8 +60,8 @@ uint64_t report_pushed(const struct run_service *service);
 #define REPORT_NAME 448
 const char *report_name(const struct run_service *service, char buffer[static REPORT_NAME]);
 /*
- * Print at most @most services in a row each. Sort @services: those that may hang first, then the
- * busiest.
+ * Print at most @most services in a row each. Sort @services: those that may hang first, then those whose
+ * requests took the most time in all.
  */
 void report_many(const struct page *page, const struct run *run,
 		 const struct run_service **services, size_t count, size_t most);
