@@ -188,29 +188,44 @@ static bool is_of_same_range(const struct observe_port *a, const struct observe_
 	return a->first == b->first && a->last == b->last && a->protocol == b->protocol;
 }
 
-/* A service may start later, but a mistyped port will not. In a range one listener is enough. */
-static void warn_of_silent_ports(const struct observe_options *options)
+/* Maximum of silent ports, or ranges of them, that the warning names. */
+#define SILENT_NAMED 4
+
+/* Write the first ports without a listener. Return how many there are. In a range one listener is enough. */
+static size_t silent_ports(const struct observe_options *options, uint16_t protocol, size_t size,
+			   char *ret_text)
 {
-	char others[128], range[32];
+	size_t count = 0, used = 0;
+	char range[32];
 
 	for (size_t i = 0; i < options->port_count; i++) {
 		const struct observe_port *port = &options->ports[i];
-		bool udp = port->protocol == IPPROTO_UDP;
 
-		if (i && is_of_same_range(port, port - 1))
-			continue;
-		if (listening_within(port->first, port->last, port->protocol))
+		if (port->protocol != protocol || (i && is_of_same_range(port, port - 1)) ||
+		    listening_within(port->first, port->last, protocol))
 			continue;
 		format_range(port, range, sizeof(range));
-		listening_ports(others, sizeof(others));
-		if (udp || !*others)
-			log_warn("--port %s: nothing %s there now: waiting", range,
-				 udp ? "is bound" : "listens");
-		else
-			log_warn("--port %s: nothing listens there now: waiting. Listeners are at "
-				 "%s",
-				 range, others);
+		if (count++ < SILENT_NAMED)
+			used += (size_t)snprintf(ret_text + used, size - used, "%s%s",
+						 used ? ", " : "", range);
 	}
+	if (count > SILENT_NAMED)
+		snprintf(ret_text + used, size - used, " and %zu more", count - SILENT_NAMED);
+	return count;
+}
+
+/* A service may start later, but a mistyped port will not. */
+static void warn_of_silent_ports(const struct observe_options *options)
+{
+	char others[128], ports[128];
+
+	if (silent_ports(options, IPPROTO_TCP, sizeof(ports), ports)) {
+		listening_ports(others, sizeof(others));
+		log_warn("--port %s: nothing listens there now: waiting%s%s", ports,
+			 *others ? ". Listeners are at " : "", others);
+	}
+	if (silent_ports(options, IPPROTO_UDP, sizeof(ports), ports))
+		log_warn("--port %s: nothing is bound there now: waiting", ports);
 }
 
 struct found {

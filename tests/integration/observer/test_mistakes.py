@@ -125,6 +125,16 @@ def test_nothing_listens_yet(start, tmp_path, command):
 
 
 @bpf
+def test_nothing_listens_on_many_ports(start):
+    """One sentence names the first ports, and the number of the others. A range counts once."""
+    there, ports = start(Nginx()), sorted(free_port() for _ in range(6))
+    observer = start([OBSERVER, "serve", "--port", ",".join(map(str, [*ports, there.port, "2-9"])), "--listen", "0"])
+    observer.wait_for(r"listening on http://\S+", "stderr", 30)
+    silent, = [line for line in observer.stderr.splitlines() if "nothing" in line]
+    assert f"--port {', '.join(map(str, ports[:4]))} and 3 more: nothing listens there now: waiting. Listeners are at " in silent
+
+
+@bpf
 @needs_program("tmux")
 def test_live_says_that_nothing_listens(start):
     """The message is printed before the view starts and after it ends. The view shows the message, too,
