@@ -55,13 +55,6 @@ int report_html(struct run *const *runs, const char *const *names, size_t count,
 int report_live_page(FILE *file, char ret_nonce[static REPORT_NONCE]);
 
 /*
- * Print figures, findings and losses as Markdown tables (GitHub's). Of several runs print their
- * differences, and each run only if verbose.
- */
-int report_markdown(struct run *const *runs, const char *const *names, size_t count,
-		    const struct report_options *options, FILE *file);
-
-/*
  * Print figures as comma-separated values. The driver has a row per interval, kind of latency and step
  * of a sweep, the observer one per route. -ENODATA: none of them; -EIO.
  */

@@ -7,6 +7,13 @@
 /* From this share of the followed responses on, unseen ones bias the means. */
 #define UNSEEN_SHARE 0.03
 
+struct caveat {
+	uint64_t count;
+	char text[256];
+};
+
+#define CAVEATS (RUN_LOSS_COUNT + 3U)
+
 /* The kernel makes no time stamp of a part that fills the send buffer: mostly large responses. */
 static const char unseen_stamps[] =
 	"; the means are of those seen, mostly smaller ones; --prefer transmit_start sees all";
@@ -28,15 +35,14 @@ static const char *consequence(const struct run_service *service, enum run_loss 
 	return source && !strcmp(source, "sockops") ? unseen_stamps : unseen;
 }
 
-static void tell_loss(const struct run_service *service, enum run_loss loss,
-		      struct report_caveat *caveat)
+static void tell_loss(const struct run_service *service, enum run_loss loss, struct caveat *caveat)
 {
 	caveat->count = service->losses[loss];
 	snprintf(caveat->text, sizeof(caveat->text), "%s: %s%s", as_words(run_loss_names[loss]),
 		 run_loss_help[loss], consequence(service, loss));
 }
 
-static void tell(uint64_t count, const char *text, struct report_caveat *caveat)
+static void tell(uint64_t count, const char *text, struct caveat *caveat)
 {
 	caveat->count = count;
 	snprintf(caveat->text, sizeof(caveat->text), "%s", text);
@@ -45,7 +51,7 @@ static void tell(uint64_t count, const char *text, struct report_caveat *caveat)
 /* With more requests per sampled read, exchanges are not single requests. */
 #define BATCH_REQUESTS 1.05
 
-static void tell_batches(const struct run_service *service, struct report_caveat *caveat)
+static void tell_batches(const struct run_service *service, struct caveat *caveat)
 {
 	double each =
 		service->looked ? (double)service->looked_requests / (double)service->looked : 0;
@@ -60,13 +66,14 @@ static void tell_batches(const struct run_service *service, struct report_caveat
 		 each);
 }
 
-bool report_caveat(const struct run_service *service, unsigned int i,
-		   struct report_caveat *ret_caveat)
+/* Write caveat @i on @service; false: there is none. */
+static bool find_caveat(const struct run_service *service, unsigned int i,
+			struct caveat *ret_caveat)
 {
 	const struct run_samples *samples = service->samples;
 
 	ret_caveat->count = 0;
-	if (i + 1 == REPORT_CAVEATS)
+	if (i + 1 == CAVEATS)
 		tell_batches(service, ret_caveat);
 	else if (i < RUN_LOSS_COUNT)
 		tell_loss(service, i, ret_caveat);
@@ -82,32 +89,20 @@ bool report_caveat(const struct run_service *service, unsigned int i,
 	return ret_caveat->count;
 }
 
-/* Print the names alone, without their explanations. */
-static void print_line(const struct page *page, const struct run_service *service)
-{
-	autoitems struct items items = items_begin(page, "caveats", LABEL_COLUMNS);
-	struct report_caveat caveat;
-
-	for (unsigned int i = 0; i < REPORT_CAVEATS; i++)
-		if (report_caveat(service, i, &caveat))
-			items_add(&items, "%s %.*s", as_count(caveat.count),
-				  (int)strcspn(caveat.text, ":,"), caveat.text);
-}
-
 void report_caveats(const struct page *page, const struct run_service *service)
 {
+	autoitems struct items items = items_begin(page, "caveats", LABEL_COLUMNS);
 	const char *label = "caveats";
-	struct report_caveat caveat;
+	struct caveat caveat;
 
-	if (!page->verbose) {
-		print_line(page, service);
-		return;
-	}
-
-	for (unsigned int i = 0; i < REPORT_CAVEATS; i++) {
-		if (!report_caveat(service, i, &caveat))
+	for (unsigned int i = 0; i < CAVEATS; i++) {
+		if (!find_caveat(service, i, &caveat))
 			continue;
-		page_counted(page, label, caveat.count, "%s", caveat.text);
+		if (page->verbose)
+			page_counted(page, label, caveat.count, "%s", caveat.text);
+		else /* the name alone, without its explanation */
+			items_add(&items, "%s %.*s", as_count(caveat.count),
+				  (int)strcspn(caveat.text, ":,"), caveat.text);
 		label = "";
 	}
 }

@@ -99,7 +99,8 @@ static void append_kinds(struct report_verdict *verdict, const struct kinds *kin
 			 kinds->count - NAMED);
 }
 
-double report_failure(const struct run_driver *driver, struct report_verdict *ret_verdict)
+/* Write "100 % failed: 404" and return the share, 0 … 1; 0: no failure, no text. */
+static double failed_share(const struct run_driver *driver, struct report_verdict *ret_verdict)
 {
 	struct run_outcome outcome = run_driver_outcome(driver);
 	double share = run_outcome_failed_share(&outcome);
@@ -119,7 +120,8 @@ double report_failure(const struct run_driver *driver, struct report_verdict *re
 	return outcome.tried ? share : 1;
 }
 
-double report_redirects(const struct run_driver *driver, struct report_verdict *ret_verdict)
+/* Likewise "100 % redirected, not followed: 302". */
+static double redirected_share(const struct run_driver *driver, struct report_verdict *ret_verdict)
 {
 	struct kinds kinds = {0};
 	double share;
@@ -139,7 +141,7 @@ bool report_redirected(const struct run_driver *driver, size_t size, char *ret_t
 {
 	struct report_verdict verdict;
 
-	if (!report_redirects(driver, &verdict))
+	if (!redirected_share(driver, &verdict))
 		return false;
 	snprintf(ret_text, size, "%s", verdict.text);
 	return true;
@@ -150,8 +152,8 @@ bool report_redirected(const struct run_driver *driver, size_t size, char *ret_t
 
 bool report_headline(const struct run_driver *driver, struct report_verdict *ret_verdict)
 {
-	return report_failure(driver, ret_verdict) >= MOSTLY ||
-	       report_redirects(driver, ret_verdict) >= MOSTLY;
+	return failed_share(driver, ret_verdict) >= MOSTLY ||
+	       redirected_share(driver, ret_verdict) >= MOSTLY;
 }
 
 /* ---- each kind ---- */
@@ -221,9 +223,9 @@ void report_failures(const struct page *page, const struct run_driver *driver, c
 {
 	struct report_verdict verdict;
 
-	if (report_failure(driver, &verdict) > 0)
+	if (failed_share(driver, &verdict) > 0)
 		print_hot(page, verdict.text);
-	if (report_redirects(driver, &verdict) > 0)
+	if (redirected_share(driver, &verdict) > 0)
 		print_hot(page, verdict.text);
 	for (; broken && *broken; broken++)
 		print_hot(page, *broken);

@@ -30,8 +30,6 @@ const char *report_missing(const struct run_stage *stage, enum stage which);
 bool report_has_stage(const struct run_service *service, enum stage which);
 /* Return whether a stage is missing only because it was not requested: these share a line. */
 bool report_is_unasked(const struct run_stage *stage);
-/* Return how the end of a stage is known by @source of a document; NULL: its name says all. */
-const char *report_source_meaning(const char *source);
 /* Times outside of a round trip: connections waiting for accept(), responses waiting for ack. */
 void report_beside(const struct page *page, const struct run_service *service);
 /* Connections, bytes, and what was not seen. */
@@ -66,16 +64,7 @@ const char *report_name(const struct run_service *service, char buffer[static RE
 void report_many(const struct page *page, const struct run *run,
 		 const struct run_service **services, size_t count, size_t most);
 
-/* caveats.c: write caveat @i on @service, for all forms of the report; false: there is none. */
-struct report_caveat {
-	uint64_t count;
-	char text[256];
-};
-
-#define REPORT_CAVEATS (RUN_LOSS_COUNT + 3U)
-bool report_caveat(const struct run_service *service, unsigned int i,
-		   struct report_caveat *ret_caveat);
-/* All caveats as rows, or in one line unless verbose. */
+/* caveats.c: all caveats as rows, or in one line unless verbose. */
 void report_caveats(const struct page *page, const struct run_service *service);
 
 /* notes.c: a sentence on requests missing in percentiles. */
@@ -211,11 +200,7 @@ bool report_service_verdict(const struct run *run, const struct run_service *ser
 			    struct report_verdict *ret_verdict);
 void report_print_verdict(const struct page *page, const struct report_verdict *verdict);
 
-/* failures.c: write "100 % failed: 404" and return the share, 0 … 1; 0: no failure, no text. */
-double report_failure(const struct run_driver *driver, struct report_verdict *ret_verdict);
-/* Likewise "100 % redirected, not followed: 302". */
-double report_redirects(const struct run_driver *driver, struct report_verdict *ret_verdict);
-/* Return whether most requests failed or were redirected: no time matters then. */
+/* failures.c: return whether most requests failed or were redirected: no time matters then. */
 bool report_headline(const struct run_driver *driver, struct report_verdict *ret_verdict);
 /* Print the sentences on failures and redirects, failed assertions, and each kind of failure. */
 void report_failures(const struct page *page, const struct run_driver *driver, char *const *broken);
@@ -284,19 +269,6 @@ void report_joined(const struct page *page, const struct run *run);
 void report_sweep_limited(const struct page *page, const struct run *run);
 /* sweep.c: the conclusion and a table of the steps; nothing without a sweep. */
 void report_sweep(const struct page *page, const struct run *run);
-/* sweep.c: write caveats on a step's figures: "not steady, 12 never sent"; or "". */
-#define SWEEP_REMARKS 256
-const char *report_sweep_remarks(const struct run_sweep_step *step,
-				 char ret_text[static SWEEP_REMARKS]);
-/* sweep.c: requests per second; small rates with decimals. */
-const char *report_sweep_rate(double per_second, char ret_text[static SHORT_TEXT]);
-/* sweep.c: return the step from which on throughput stops growing, or the number of steps. */
-size_t report_sweep_knee(const struct run_sweep *sweep);
-bool report_sweep_is_rated(const struct run_sweep *sweep);
-/* sweep.c: write "2,500 requests/s from 3 connections on", or why there is no plateau. */
-const char *report_sweep_plateau(const struct run_sweep *sweep,
-				 char ret_text[static SWEEP_REMARKS]);
-
 /* findings.c: resources running out on the observer's host, if it looked. */
 void report_findings(const struct page *page, const struct run *run);
 /* The resources that the doctor could not see, and why. */

@@ -349,7 +349,7 @@ static const struct {
 	{"sockops", "the kernel's time stamps"},
 };
 
-const char *report_source_meaning(const char *source)
+static const char *source_meaning(const char *source)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
 		if (!strcmp(source, sources[i].source))
@@ -363,7 +363,7 @@ static void add_source(struct items *items, const char *what, const struct run_s
 
 	if (!stage->measured || !stage->source)
 		return;
-	meaning = report_source_meaning(stage->source);
+	meaning = source_meaning(stage->source);
 	if (meaning)
 		items_add(items, "%s %s (%s)", what, stage->source, meaning);
 	else

@@ -14,6 +14,7 @@
 #define BAR_MIN	 8 /* shorter ones are useless */
 #define KNEE	 "\u25c4 knee"
 #define KNEE_GAP 8 /* its columns, with the gap before */
+#define REMARKS	 256
 
 enum column {
 	COLUMN_LOAD,
@@ -38,14 +39,14 @@ struct table {
 	double highest;
 };
 
-bool report_sweep_is_rated(const struct run_sweep *sweep)
+static bool is_rated(const struct run_sweep *sweep)
 {
 	return sweep->over && !strcmp(sweep->over, "rate");
 }
 
 static const char *unit_of(const struct run_sweep *sweep)
 {
-	return report_sweep_is_rated(sweep) ? "requests/s" : "connections";
+	return is_rated(sweep) ? "requests/s" : "connections";
 }
 
 static bool has_server(const struct run_sweep *sweep)
@@ -88,7 +89,7 @@ static struct table table_of(const struct page *page, const struct run_sweep *sw
 static void print_head(const struct table *table)
 {
 	const char *const names[COLUMN_COUNT] = {
-		report_sweep_is_rated(table->sweep) ? "due/s" : "connections",
+		is_rated(table->sweep) ? "due/s" : "connections",
 		"good/s",
 		"server's/s",
 		"each/s",
@@ -113,7 +114,7 @@ static const char *server_rate(const struct run_sweep_step *step, char text[stat
 }
 
 /* Below 10 a whole number is too coarse. */
-const char *report_sweep_rate(double per_second, char ret_text[static SHORT_TEXT])
+static const char *fine_rate(double per_second, char ret_text[static SHORT_TEXT])
 {
 	if (per_second >= 9.995 || per_second <= 0)
 		return units_format_count((uint64_t)(per_second + 0.5), ret_text, SHORT_TEXT);
@@ -125,10 +126,9 @@ const char *report_sweep_rate(double per_second, char ret_text[static SHORT_TEXT
 static const char *rate_of_each(const struct run_sweep *sweep, const struct run_sweep_step *step,
 				char text[static SHORT_TEXT])
 {
-	uint64_t clients = report_sweep_is_rated(sweep) ? sweep->connections : step->load;
+	uint64_t clients = is_rated(sweep) ? sweep->connections : step->load;
 
-	return clients ? report_sweep_rate(run_sweep_throughput(step) / (double)clients, text)
-		       : "-";
+	return clients ? fine_rate(run_sweep_throughput(step) / (double)clients, text) : "-";
 }
 
 /* Append a part to @text, after ", ", as far as there is room. */
@@ -146,23 +146,24 @@ __attribute__((format(printf, 3, 4))) static void add(char *text, size_t size, c
 	va_end(args);
 }
 
-const char *report_sweep_remarks(const struct run_sweep_step *step,
-				 char ret_text[static SWEEP_REMARKS])
+/* Write caveats on a step's figures: "not steady, 12 never sent"; or "". */
+static const char *remarks_of(const struct run_sweep_step *step, char ret_text[static REMARKS])
 {
 	*ret_text = '\0';
 	if (!step->steady)
-		add(ret_text, SWEEP_REMARKS, "not steady");
+		add(ret_text, REMARKS, "not steady");
 	if (step->first_throughput.known)
-		add(ret_text, SWEEP_REMARKS, "measured again, %s/s at first",
+		add(ret_text, REMARKS, "measured again, %s/s at first",
 		    as_count(step->first_throughput.value));
 	if (step->unsent)
-		add(ret_text, SWEEP_REMARKS, "%s never sent", as_count(step->unsent));
+		add(ret_text, REMARKS, "%s never sent", as_count(step->unsent));
 	if (step->limited)
-		add(ret_text, SWEEP_REMARKS, "limited by the driver (%s)", step->limited);
+		add(ret_text, REMARKS, "limited by the driver (%s)", step->limited);
 	return ret_text;
 }
 
-size_t report_sweep_knee(const struct run_sweep *sweep)
+/* Return the step from which on throughput stops growing, or the number of steps. */
+static size_t knee_of(const struct run_sweep *sweep)
 {
 	size_t i = 0;
 
@@ -217,11 +218,11 @@ static void end_row(const struct table *table, size_t index)
 {
 	const struct run_sweep_step *step = &table->sweep->steps[index];
 	unsigned int used = table->width + (table->bar ? 2 + table->bar : 0);
-	char remarks[SWEEP_REMARKS], text[SWEEP_REMARKS + sizeof(KNEE) + 2] = "";
+	char remarks[REMARKS], text[REMARKS + sizeof(KNEE) + 2] = "";
 	bool fits;
 
-	report_sweep_remarks(step, remarks);
-	if (index == report_sweep_knee(table->sweep))
+	remarks_of(step, remarks);
+	if (index == knee_of(table->sweep))
 		add(text, sizeof(text), KNEE);
 	if (*remarks)
 		add(text, sizeof(text), "%s", remarks);
@@ -241,7 +242,7 @@ static void print_step(const struct table *table, size_t index)
 	const struct run_sweep_step *step = &table->sweep->steps[index];
 	const char *const cells[COLUMN_COUNT] = {
 		as_count(step->load),
-		report_sweep_rate(run_sweep_throughput(step), UNITS_ROOM),
+		fine_rate(run_sweep_throughput(step), UNITS_ROOM),
 		server_rate(step, UNITS_ROOM),
 		rate_of_each(table->sweep, step, UNITS_ROOM),
 		as_quantile(&step->latency, 0.5),
@@ -256,34 +257,35 @@ static void print_step(const struct table *table, size_t index)
 	print_targets(table->page, step);
 }
 
-const char *report_sweep_plateau(const struct run_sweep *sweep, char ret_text[static SWEEP_REMARKS])
+/* Write "2,500 requests/s from 3 connections on", or why there is no plateau. */
+static const char *plateau_of(const struct run_sweep *sweep, char ret_text[static REMARKS])
 {
 	if (!sweep->plateau.known)
-		snprintf(ret_text, SWEEP_REMARKS, "none: %s",
+		snprintf(ret_text, REMARKS, "none: %s",
 			 sweep->unfitted ? sweep->unfitted : "not looked for");
 	else if (!sweep->knee.known)
-		snprintf(ret_text, SWEEP_REMARKS, "%s requests/s", as_count(sweep->plateau.value));
+		snprintf(ret_text, REMARKS, "%s requests/s", as_count(sweep->plateau.value));
 	else
-		snprintf(ret_text, SWEEP_REMARKS, "%s requests/s from %s %s on",
+		snprintf(ret_text, REMARKS, "%s requests/s from %s %s on",
 			 as_count(sweep->plateau.value), as_count(sweep->knee.value),
-			 sweep->knee.value == 1 && !report_sweep_is_rated(sweep) ? "connection"
-										 : unit_of(sweep));
+			 sweep->knee.value == 1 && !is_rated(sweep) ? "connection"
+								    : unit_of(sweep));
 	return ret_text;
 }
 
 static void print_plateau(const struct page *page, const struct run_sweep *sweep)
 {
-	char text[SWEEP_REMARKS];
+	char text[REMARKS];
 	autoitems struct items items = items_begin(page, "plateau", LABEL);
 
 	page_style(page, STYLE_BOLD);
 	if (!sweep->plateau.known) {
 		page_left(page, LABEL, "%s", "plateau");
-		page_wrap(page, LABEL, "%s", report_sweep_plateau(sweep, text));
+		page_wrap(page, LABEL, "%s", plateau_of(sweep, text));
 		page_style(page, STYLE_PLAIN);
 		return;
 	}
-	items_add(&items, "%s", report_sweep_plateau(sweep, text));
+	items_add(&items, "%s", plateau_of(sweep, text));
 	page_style(page, STYLE_PLAIN);
 	if (sweep->misfit_per_mille.known)
 		items_add(&items, "steps off the fit by %.1f %%",
@@ -294,20 +296,20 @@ static void print_three_quarters(const struct page *page, const struct run_sweep
 {
 	const struct run_sweep_step *step = sweep->three_quarters;
 	struct items items;
-	char remarks[SWEEP_REMARKS];
+	char remarks[REMARKS];
 
 	if (!step)
 		return;
 	items = items_begin(page, "at 75 % of it", LABEL);
 	items_add(&items, "%s/s due", as_count(step->load));
-	items_add(&items, "%s/s", report_sweep_rate(run_sweep_throughput(step), UNITS_ROOM));
+	items_add(&items, "%s/s", fine_rate(run_sweep_throughput(step), UNITS_ROOM));
 	if (step->latency.count)
 		items_time(&items, "mean", histogram_mean(&step->latency));
 	items_add(&items, "p50 %s", as_quantile(&step->latency, 0.5));
 	items_add(&items, "p99 %s", as_quantile(&step->latency, 0.99));
 	items_add(&items, "p99.9 %s", as_quantile(&step->latency, 0.999));
 	items_some(&items, "errors", step->errors);
-	if (*report_sweep_remarks(step, remarks))
+	if (*remarks_of(step, remarks))
 		items_add(&items, "%s", remarks);
 	items_end(&items);
 	print_targets(page, step);
@@ -367,10 +369,9 @@ void report_sweep(const struct page *page, const struct run *run)
 	if (!sweep)
 		return;
 	items = items_begin(page, "", 0);
-	items_add(&items, "sweep over %s",
-		  report_sweep_is_rated(sweep) ? "rates" : "numbers of connections");
+	items_add(&items, "sweep over %s", is_rated(sweep) ? "rates" : "numbers of connections");
 	add_target(&items, sweep);
-	if (report_sweep_is_rated(sweep))
+	if (is_rated(sweep))
 		items_add(&items, "%u connections", sweep->connections);
 	items_end(&items);
 	print_plateau(page, sweep);
@@ -395,20 +396,20 @@ void report_sweep(const struct page *page, const struct run *run)
 
 void report_sweep_step(const struct run_sweep *sweep, const struct run_sweep_step *step, FILE *file)
 {
-	char remarks[SWEEP_REMARKS];
+	char remarks[REMARKS];
 	const char *unit = unit_of(sweep);
 
 	if (step == sweep->three_quarters)
 		unit = "requests/s, 75 % of the plateau";
 	else if (step->load == 1)
-		unit = report_sweep_is_rated(sweep) ? "request/s" : "connection";
+		unit = is_rated(sweep) ? "request/s" : "connection";
 
 	fprintf(file, "%s %s: %s/s, p50 %s, p99 %s", as_count(step->load), unit,
-		report_sweep_rate(run_sweep_throughput(step), UNITS_ROOM),
-		as_quantile(&step->latency, 0.5), as_quantile(&step->latency, 0.99));
+		fine_rate(run_sweep_throughput(step), UNITS_ROOM), as_quantile(&step->latency, 0.5),
+		as_quantile(&step->latency, 0.99));
 	if (step->errors)
 		fprintf(file, ", errors %s", as_count(step->errors));
-	if (*report_sweep_remarks(step, remarks))
+	if (*remarks_of(step, remarks))
 		fprintf(file, ", %s", remarks);
 	fputc('\n', file);
 	fflush(file);

@@ -41,6 +41,29 @@ static int print_text(struct run *const *runs, const char *const *names, size_t 
 	return r;
 }
 
+/*
+ * An issue shows a block of code as a terminal shows the text. No foreign text ends a block that is indented, or is
+ * markup in it.
+ */
+static int print_markdown(struct run *const *runs, const char *const *names, size_t count,
+			  bool verbose, FILE *file)
+{
+	const struct report_options options = {.verbose = verbose};
+	autofree char *text = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
+	int r = memory ? print_text(runs, names, count, &options, memory) : -errno;
+	char *rest, *line;
+
+	if (memory && fclose(memory) && !r)
+		r = -errno;
+	rest = r ? NULL : text;
+	while ((line = strsep(&rest, "\n")))
+		if (rest)
+			fprintf(file, *line ? "    %s\n" : "\n", line);
+	return !r && ferror(file) ? -EIO : r;
+}
+
 static int print_json(const struct run *run, FILE *file)
 {
 	autofree char *json = run_to_json(run);
@@ -59,7 +82,7 @@ static int print(enum form form, struct run *const *runs, const char *const *nam
 	case HTML:
 		return report_html(runs, names, count, file);
 	case MARKDOWN:
-		return report_markdown(runs, names, count, options, file);
+		return print_markdown(runs, names, count, options->verbose, file);
 	case JSON:
 		return print_json(runs[0], file);
 	case CSV:

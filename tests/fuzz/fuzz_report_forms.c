@@ -28,12 +28,6 @@ static int as_html(const struct run *run, FILE *file)
 	return report_html(pair, names, 2, file);
 }
 
-static int as_markdown(const struct run *run, FILE *file)
-{
-	(void)run;
-	return report_markdown(pair, names, 2, &all, file);
-}
-
 static int as_comparison(const struct run *run, FILE *file)
 {
 	(void)run;
@@ -79,10 +73,10 @@ static const struct {
 		FOR_ASCII_TERMINALS
 	} reader;
 } forms[] = {
-	{as_text, FOR_TERMINALS},   {as_short_ascii, FOR_ASCII_TERMINALS},
-	{as_host, FOR_TERMINALS},   {as_comparison, FOR_TERMINALS},
-	{as_html, FOR_PROGRAMS},    {as_markdown, FOR_PROGRAMS},
-	{report_csv, FOR_PROGRAMS}, {report_hlog, FOR_PROGRAMS},
+	{as_text, FOR_TERMINALS},    {as_short_ascii, FOR_ASCII_TERMINALS},
+	{as_host, FOR_TERMINALS},    {as_comparison, FOR_TERMINALS},
+	{as_html, FOR_PROGRAMS},     {report_csv, FOR_PROGRAMS},
+	{report_hlog, FOR_PROGRAMS},
 };
 
 static void show(const struct run *run)

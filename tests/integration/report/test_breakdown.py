@@ -60,12 +60,6 @@ def rows(report):
     return {name: float(value) * UNIT_NS[unit] for name, value, unit in found}
 
 
-def table(markdown):
-    found = re.findall(rf"^\| ({'|'.join(map(re.escape, PARTS))}) \| {TIME} \| (?:-|[<\d. -]+ %) \|$", markdown,
-                       re.MULTILINE)
-    return {name: float(value) * UNIT_NS[unit] for name, value, unit in found}
-
-
 def shown(tmp_path):
     """Return the page's first table of parts (in its text, cells follow each other), that section's text, and
     the page."""
@@ -120,9 +114,6 @@ def test_only_the_drivers_exchanges(start, tmp_path, own, others):
     assert joined["joined"] == 200 and joined["other_clients"] > 10
     assert "means of the driver's 200 requests, all joined" in driver.report
     assert is_true(rows(driver.report), truth, round_trip_ns, 0.05 * MS)
-    markdown = run([OBSERVER, "report", path, "-f", "markdown"]).stdout
-    assert "means of the driver's 200 requests, all joined:" in markdown
-    assert is_true(table(markdown), truth, round_trip_ns, 0.05 * MS)
     # By percentile, of the joined ones: the others' 50 ms are absent.
     median_ns = statistics.median(row["first_write_begin_ns"] - row["last_read_end_ns"] for row in truth)
     shown_ms = re.search(r"^├ service .* p50 +([\d.]+) ms +p99 +[\d.]+ ms", driver.report, re.MULTILINE)
@@ -142,8 +133,6 @@ def test_nothing_is_claimed_without_samples(start, tmp_path):
         assert re.search(f"└ {said}", flat), report
         assert "not known where the time goes: observer and driver did not time the same" in flat, report
         assert not re.search(r"^[├└].* %", report, re.MULTILINE)
-    markdown = run([OBSERVER, "report", path, "-f", "markdown"]).stdout
-    assert not table(markdown) and re.search(f"\n{said}", markdown)
     if shutil.which("chromium"):
         run([OBSERVER, "report", path, "-o", tmp_path / "report.html"])
         parts, text, page = shown(tmp_path)

@@ -106,7 +106,6 @@ def test_a_late_accept_is_not_said_of_a_busy_worker(starved, tmp_path):
     entry = service(observer.summary(), port)
     waits, queued = entry["stages"]["accept_queue"], entry["stages"]["socket_queue"]
     run([OBSERVER, "report", observer.json, "-o", tmp_path / "report.html"])
-    markdown = run([OBSERVER, "report", observer.json, "-f", "markdown"]).stdout
     text, page = flat(observer.stdout), (tmp_path / "report.html").read_text()
 
     # By the server's clock, most of the wait is for the worker.
@@ -116,10 +115,9 @@ def test_a_late_accept_is_not_said_of_a_busy_worker(starved, tmp_path):
     waited_ns = (waits["sum_ns"] + queued["sum_ns"]) / CLIENTS
     assert abs(waited_ns - read_ns) < accept_ns[1] + 20 * MS
     inferred = source == "inferred"
-    for report in (text, markdown, page):
+    for report in (text, page):
         assert ("--accept-source syscall distinguishes them" in report) == inferred
     assert bool(re.search(r"^accept or socket queue +\d", observer.stdout, re.MULTILINE)) == inferred
-    assert ("| accept or socket queue |" in markdown) == inferred
     assert bool(re.search(r"^accept queue +\d", observer.stdout, re.MULTILINE)) != inferred
     if not inferred:
         assert waits["sum_ns"] / CLIENTS < accept_ns[1] + MS

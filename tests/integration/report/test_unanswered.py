@@ -88,7 +88,7 @@ def test_what_was_given_up_stands_beside_the_percentiles(start, forgetful, tmp_p
     observer.stop()
     entry = service(observer.summary(), server.port)
     assert entry["losses"]["unanswered"] == entry["abandoned"]["count"] == forgotten
-    for report in (observer.stdout, run([OBSERVER, "report", observer.json, "-f", "markdown"]).stdout):
+    for report in (observer.stdout, run([OBSERVER, "report", observer.json]).stdout):
         text = re.sub(r"\s+", " ", report)
         told = re.search(rf"note: {forgotten} of the 200 requests at port {server.port} were never answered: they are "
                          r"in no percentile of a stage; they had waited at least ([\d.]+) (µs|ms|s) \(p50\), "

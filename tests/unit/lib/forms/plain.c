@@ -19,14 +19,12 @@
 enum form {
 	FORM_TEXT,
 	FORM_CSV,
-	FORM_MARKDOWN,
 	FORM_COUNT,
 };
 
 static char *render(struct run *run, enum form form)
 {
 	const struct report_options options = {.verbose = true};
-	const char *const name = EVIL;
 	char *text = NULL;
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
@@ -34,8 +32,6 @@ static char *render(struct run *run, enum form form)
 	assert_non_null(file);
 	if (form == FORM_CSV)
 		(void)report_csv(run, file); /* some documents have no figures */
-	else if (form == FORM_MARKDOWN)
-		assert_int_equal(report_markdown(&run, &name, 1, &options, file), 0);
 	else
 		assert_int_equal(report_text(run, &options, file), 0);
 	fclose(file);

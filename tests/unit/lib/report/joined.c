@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The parts of each step's time as Markdown and CSV, compared with the files in golden/. */
+/* The parts of each step's time as CSV, compared with the file in golden/. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -36,21 +36,6 @@ static struct run *stepped_run(void)
 	return run;
 }
 
-static void steps_as_markdown(void **state)
-{
-	autorun struct run *run = stepped_run();
-	const char *const names[] = {"run.json"};
-	autofree char *text = NULL;
-	struct run *runs[] = {run};
-	size_t length;
-	FILE *file = open_memstream(&text, &length);
-
-	assert_non_null(file);
-	assert_int_equal(report_markdown(runs, names, 1, &(struct report_options){0}, file), 0);
-	fclose(file);
-	support_golden(text, UNIT_DIR "/golden/joined-steps.md");
-}
-
 static void steps_as_csv(void **state)
 {
 	autorun struct run *run = stepped_run();
@@ -67,7 +52,6 @@ static void steps_as_csv(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(steps_as_markdown),
 		cmocka_unit_test(steps_as_csv),
 	};
 
