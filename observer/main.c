@@ -76,7 +76,6 @@ static int probe_cost(const struct probe_options *options, const struct plan *pl
 	const char *missing = plan_missing(plan, STAGE_SERVICE);
 	struct plan http;
 	struct cost cost;
-	const struct probe_cost result = {&cost, options->rates, options->rate_count};
 	uint64_t taken_ns = clock_now_ns() - begun_ns, budget_ns = COST_LEAST_NS;
 	int r;
 
@@ -89,8 +88,8 @@ static int probe_cost(const struct probe_options *options, const struct plan *pl
 	}
 	r = cost_measure(plan, plan_http(&http) ? &http : NULL, OPTIONS_QUIET_NS, budget_ns, &cost);
 	if (!r)
-		r = options->json ? probe_print_json(plan, &result, stdout)
-				  : probe_print_cost(&result, stdout);
+		r = options->json ? probe_print_json(plan, &cost, stdout)
+				  : probe_print_cost(&cost, stdout);
 	if (r == -EOPNOTSUPP) {
 		log_error("--cost: this kernel attaches a program to a function only once (before "
 			  "Linux 5.13), so no times with it can be compared with times without it");

@@ -22,7 +22,6 @@
 #define SHORTEST_QUIET_NS NSEC_PER_MSEC
 #define LONGEST_QUIET_NS  (3600 * NSEC_PER_SEC)
 
-#define HIGHEST_RATE 1000000000ULL
 
 #define PORTS_ALLOWED "ports from 1 to 65535 like 80, 8000-8010 or 53/udp, separated by commas"
 #define PORTS_MANY    "at most 64 ports; --all-listeners takes those that have a listener"
@@ -400,27 +399,6 @@ static const struct cli_command observe_command = {
 		 "  $ sojourn observe --port 8080 -- wrk -d5 http://127.0.0.1:8080/\n",
 };
 
-/* Set the rates of --rate, which replace the default ones. */
-static const char *set_rates(void *target, const char *value)
-{
-	struct probe_options *options = target;
-
-	options->rate_count = 0;
-	options->rates_given = true;
-	for (const char *at = value; at;) {
-		size_t length = strcspn(at, ",");
-		uint64_t rate;
-
-		if (options->rate_count == OPTIONS_RATES ||
-		    units_parse_count_of(at, length, &rate) < 0 || !rate || rate > HIGHEST_RATE)
-			return "requests per second from 1 to 1000M, at most 16 of them, separated "
-			       "by commas";
-		options->rates[options->rate_count++] = rate;
-		at = at[length] ? at + length + 1 : NULL;
-	}
-	return NULL;
-}
-
 static const struct cli_option probe_rows[] = {
 	{"json", 'j', NULL, "Print one JSON object instead of a table.", CLI_FLAG,
 	 CLI_AT(struct probe_options, json)},
@@ -429,10 +407,6 @@ static const struct cli_option probe_rows[] = {
 	 "it is very busy: time exchanges of our own over loopback with nothing attached, with "
 	 "programs that do nothing, and with ours. Nothing else is observed.",
 	 CLI_FLAG, CLI_AT(struct probe_options, cost)},
-	{"rate", 0, "N[,...]",
-	 "With --cost: say what that means at so many requests per second (k, M) of a service "
-	 "(default 1000,12k,100k).",
-	 CLI_SET, .set = set_rates},
 };
 
 static const struct cli_table probe_table = {"Options", probe_rows, ARRAY_SIZE(probe_rows), 0};
@@ -448,7 +422,7 @@ static const struct cli_command probe_command = {
 		 "wrong\noptions; 3 some cannot.\n\n"
 		 "Examples:\n"
 		 "  $ sojourn probe\n"
-		 "  $ sojourn probe --cost --rate 5000\n",
+		 "  $ sojourn probe --cost\n",
 };
 
 /* Set what others imply: namespaces without a port mean every listener in them, --tls means --http. */
@@ -521,13 +495,11 @@ int options_parse_probe(int argc, char **argv, struct probe_options *ret_options
 {
 	int next, r;
 
-	*ret_options = (struct probe_options){.rates = {1000, 12000, 100000}, .rate_count = 3};
+	*ret_options = (struct probe_options){};
 	r = cli_parse(&probe_command, argc, argv, ret_options, NULL, &next);
 	if (r < 0)
 		return r;
 	if (next < argc)
 		return cli_error(&probe_command, "'%s': unexpected, it takes no words", argv[next]);
-	if (ret_options->rates_given && !ret_options->cost)
-		return cli_error(&probe_command, "--rate is for --cost, which is not given");
 	return 0;
 }

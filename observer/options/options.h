@@ -79,14 +79,9 @@ struct observe_options {
 	uint64_t record_max_bytes; /* of that file; 0: any */
 };
 
-#define OPTIONS_RATES 16
-
 struct probe_options {
 	bool json;
 	bool cost;
-	uint64_t rates[OPTIONS_RATES]; /* requests per second at which to interpret the cost */
-	size_t rate_count;
-	bool rates_given;
 };
 
 /* 0; -ECANCELED: help was printed; -EINVAL: an error was printed. */

@@ -15,6 +15,9 @@
 
 #define CELL 32
 
+/* Requests per second at which the cost is interpreted; it grows with them. */
+static const uint64_t rates[] = {1000, 12000, 100000};
+
 static const struct {
 	const char *name;
 	const char *text;
@@ -108,10 +111,10 @@ static void print_programs(const struct cost *cost, FILE *file)
 	print_run("an exchange", "", 0, cost->sum_ns, file);
 }
 
-static void print_share(const struct probe_cost *cost, enum cost_mode mode, uint64_t rate,
+static void print_share(const struct cost *cost, enum cost_mode mode, uint64_t rate,
 			const char *before, FILE *file)
 {
-	struct spread share = cost_share(cost->cost, mode, rate);
+	struct spread share = cost_share(cost, mode, rate);
 
 	if (share.high <= 0)
 		fprintf(file, "%snot known", before);
@@ -122,14 +125,14 @@ static void print_share(const struct probe_cost *cost, enum cost_mode mode, uint
 			share.low, share.high);
 }
 
-static void print_rates(const struct probe_cost *cost, FILE *file)
+static void print_rates(const struct cost *cost, FILE *file)
 {
 	fprintf(file, "\nFor a server with clients on other hosts (kernel side, without the "
 		      "observer's process)\n");
-	for (size_t i = 0; i < cost->rate_count; i++) {
-		fprintf(file, "  at %s requests/s: ", as_count(cost->rates[i]));
-		print_share(cost, COST_OBSERVED, cost->rates[i], "", file);
-		print_share(cost, COST_KEPT, cost->rates[i], "; every request sampled: ", file);
+	for (size_t i = 0; i < ARRAY_SIZE(rates); i++) {
+		fprintf(file, "  at %s requests/s: ", as_count(rates[i]));
+		print_share(cost, COST_OBSERVED, rates[i], "", file);
+		print_share(cost, COST_KEPT, rates[i], "; every request sampled: ", file);
 		fputc('\n', file);
 	}
 }
@@ -157,17 +160,17 @@ static void print_doubt(const struct cost *cost, FILE *file)
 	}
 }
 
-int probe_print_cost(const struct probe_cost *cost, FILE *file)
+int probe_print_cost(const struct cost *cost, FILE *file)
 {
 	int r = cost_print_machine(file);
 
 	if (r < 0)
 		return r;
-	print_exchanges(cost->cost, file);
-	print_others(cost->cost, file);
-	print_programs(cost->cost, file);
+	print_exchanges(cost, file);
+	print_others(cost, file);
+	print_programs(cost, file);
 	print_rates(cost, file);
-	print_doubt(cost->cost, file);
+	print_doubt(cost, file);
 	return 0;
 }
 
@@ -217,17 +220,17 @@ static json_t *programs_json(const struct cost *cost)
 	return list;
 }
 
-static json_t *rates_json(const struct probe_cost *cost)
+static json_t *rates_json(const struct cost *cost)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < cost->rate_count; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rates); i++) {
 		struct spread shares[COST_MODES];
 
 		for (unsigned int mode = 0; mode < COST_MODES; mode++)
-			shares[mode] = cost_share(cost->cost, mode, cost->rates[i]);
+			shares[mode] = cost_share(cost, mode, rates[i]);
 		json_array_append_new(list, json_pack("{s:I, s:o}", "requests_per_s",
-						      (json_int_t)cost->rates[i], "core_percent",
+						      (json_int_t)rates[i], "core_percent",
 						      modes_json(shares, COST_MODES)));
 	}
 	return list;
@@ -240,10 +243,8 @@ static json_t *others_json(const struct cost *cost)
 	return json_pack("{s:i, s:i}", "least", cost->others_least, "most", cost->others_most);
 }
 
-json_t *cost_json(const struct probe_cost *p)
+json_t *cost_json(const struct cost *cost)
 {
-	const struct cost *cost = p->cost;
-
 	return json_pack(
 		"{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:s*, s:o}", "exchanges",
 		(json_int_t)cost->exchanges, "rounds", (json_int_t)cost->exchange_ns.rounds,
@@ -254,5 +255,5 @@ json_t *cost_json(const struct probe_cost *p)
 		cost->timed_error ? json_null() : programs_json(cost), "programs_sum_ns",
 		cost->timed_error ? json_null() : modes_json(cost->sum_ns, COST_TIMED_MODES),
 		"programs_reason", cost->timed_error ? strerror(cost->timed_error) : NULL, "rates",
-		rates_json(p));
+		rates_json(cost));
 }

@@ -8,7 +8,7 @@
 #include "probe.h"
 
 /* Return the cost as JSON; NULL without memory. */
-json_t *cost_json(const struct probe_cost *cost);
+json_t *cost_json(const struct cost *cost);
 /* Return this host's properties, for which the figures are valid. */
 json_t *cost_machine_json(void);
 /* Print these properties as lines. 0 or -ENOMEM. */

@@ -61,7 +61,7 @@ static json_t *row_json(const struct plan_row *row)
 			 row->verified ? json_integer(row->verified) : NULL);
 }
 
-int probe_print_json(const struct plan *plan, const struct probe_cost *cost, FILE *file)
+int probe_print_json(const struct plan *plan, const struct cost *cost, FILE *file)
 {
 	json_t *candidates = json_array(), *stages = json_object(), *root;
 	struct utsname name;

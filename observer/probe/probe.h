@@ -16,17 +16,10 @@
 /* Print the host, the plan as a table, then the stages. */
 void probe_print_text(const struct plan *plan, FILE *file);
 
-/* The measured costs, and the rates of requests at which to interpret them. */
-struct probe_cost {
-	const struct cost *cost;
-	const uint64_t *rates; /* per second */
-	size_t rate_count;
-};
-
 /* Print the host, the cost of observing on it, and its meaning. 0 or -ENOMEM. */
-int probe_print_cost(const struct probe_cost *cost, FILE *file);
+int probe_print_cost(const struct cost *cost, FILE *file);
 
 /* Print all of these as one JSON object; @cost may be NULL. 0 or -errno. */
-int probe_print_json(const struct plan *plan, const struct probe_cost *cost, FILE *file);
+int probe_print_json(const struct plan *plan, const struct cost *cost, FILE *file);
 
 #endif

@@ -20,8 +20,8 @@ PER_REQUEST = ("When did a request become readable?", "When did the server read 
                "When did the server write the response?")
 
 
-def cost(*options):
-    result = run([OBSERVER, "probe", "--cost", "--json", *options])
+def cost():
+    result = run([OBSERVER, "probe", "--cost", "--json"])
     return json.loads(result.stdout)
 
 
@@ -63,7 +63,7 @@ def test_the_host_is_named():
 
 
 def test_figures_belong_together():
-    document = cost("--rate", "2500,40k")
+    document = cost()
     found = document["cost"]
     assert document["schema"] == "sojourn.probe/1" and document["candidates"] and document["machine"]
     assert found["rounds"] >= 6 and found["exchanges"] > found["rounds"]
@@ -76,7 +76,7 @@ def test_figures_belong_together():
     for program in found["programs"]:
         assert program["runs"] > 0
         assert all(program["run_ns"][mode]["low"] > 0 for mode in ("empty", "filtered"))
-    assert [row["requests_per_s"] for row in found["rates"]] == [2500, 40000]
+    assert [row["requests_per_s"] for row in found["rates"]] == [1000, 12_000, 100_000]
     for row in found["rates"]:
         assert row["core_percent"].keys() == {"empty", "filtered", "observed", "kept", "http"}
         for mode, share in row["core_percent"].items():
@@ -122,7 +122,7 @@ def test_what_does_more_costs_more():
 
 
 def test_text_says_what_it_means():
-    text = run([OBSERVER, "probe", "--cost", "--rate", "12000"]).stdout
+    text = run([OBSERVER, "probe", "--cost"]).stdout
     for words in ("Mitigations: ", "Clock source: ", "One exchange with nothing attached: ", "programs that do nothing",
                   "does nothing", "port not observed", "ours, with --http "):
         assert words in text
@@ -131,7 +131,6 @@ def test_text_says_what_it_means():
     assert re.search(r"^  at 12,000 requests/s: (\d+\.\d\d % of one core \[|at most \d|not known).*; every request sampled: ",
                      text, re.MULTILINE)
     assert not re.search(r" -\d", text)  # a cost that may be zero is never shown as negative
-    assert "at 100,000 requests/s" not in text
 
 
 def test_nobody_else_is_observed(start):
@@ -185,10 +184,7 @@ def test_with_rights_to_observe_alone_the_rest_is_known():
 
 
 @pytest.mark.parametrize("options,words", [
-    (["--rate", "10"], ["--rate", "--cost"]),
-    (["--cost", "--rate", "0"], ["--rate", "'0'", "from 1"]),
-    (["--cost", "--rate", "1k,"], ["--rate", "'1k,'", "separated by commas"]),
-    (["--cost", "--rate", ",".join(["5"] * 17)], ["--rate", "at most 16"]),
+    (["--rate", "10"], ["--rate"]),
     (["--cost", "now"], ["'now'", "no words"]),
 ])
 def test_wrong_options_are_named(options, words):
