@@ -46,7 +46,7 @@ static int start(int argc, char **argv,
 			  "--interval 1s' prints lines");
 		return EXIT_FAILURE;
 	}
-	return options.replay ? replay(options.replay, options.wait_floor_ns) : observe(&options);
+	return options.replay ? replay(options.replay) : observe(&options);
 }
 
 static int probe_exit(const struct plan *plan)

@@ -205,7 +205,7 @@ int outputs_begin(struct outputs *outputs, const struct snapshot_source *source)
 	int r = 0;
 
 	if (options->live)
-		r = sink_live_open(source, options->interval_ns, options->wait_floor_ns, next);
+		r = sink_live_open(source, options->interval_ns, next);
 	else if (outputs->record)
 		r = sink_record_begin(outputs->record, source);
 	else if (outputs->otlp)

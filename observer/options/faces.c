@@ -47,14 +47,7 @@ static int parse(const struct cli_command *command, size_t place, const char *co
 
 #define AT(member) CLI_AT(struct observe_options, member)
 
-#define LONGEST_FLOOR_NS (3600 * NSEC_PER_SEC)
-
 static const struct cli_option live_own_rows[] = {
-	{"warn-wait", 0, "DURATION",
-	 "Warn of a service whose requests wait longer than they are worked on, by p99, only if "
-	 "that is more than this (default 5ms).",
-	 CLI_DURATION, AT(wait_floor_ns), .maximum = LONGEST_FLOOR_NS,
-	 .allowed = "a duration up to 1h, e.g. 5ms; 0 warns of any"},
 	{"replay", 0, "FILE", "Play a recording instead, made by 'sojourn record'.", CLI_TEXT,
 	 AT(replay), .minimum = 1, .allowed = "a recording that 'sojourn record' made"},
 };
@@ -91,7 +84,6 @@ int options_parse_live(int argc, char **argv, struct observe_options *ret_option
 		.quiet = true,
 		.quiet_ns = OPTIONS_QUIET_NS,
 		.interval_ns = NSEC_PER_SEC,
-		.wait_floor_ns = 5 * NSEC_PER_MSEC,
 	};
 	r = parse(&command, 0, live_rows, ARRAY_SIZE(live_rows), "interval",
 		  "Renew the screen this often.", argc, argv, ret_options);

@@ -22,7 +22,6 @@
 #define SHORTEST_QUIET_NS NSEC_PER_MSEC
 #define LONGEST_QUIET_NS  (3600 * NSEC_PER_SEC)
 
-
 #define PORTS_ALLOWED "ports from 1 to 65535 like 80, 8000-8010 or 53/udp, separated by commas"
 #define PORTS_MANY    "at most 64 ports; --all-listeners takes those that have a listener"
 

@@ -73,7 +73,6 @@ struct observe_options {
 	bool debug;		   /* libbpf's messages, too */
 	char **command;		   /* NULL: none */
 	bool live;		   /* on the terminal, until it is left */
-	uint64_t wait_floor_ns;	   /* live: p99 of waiting up to this causes no warning */
 	const char *replay;	   /* live: a recording to play instead of observing; NULL: none */
 	const char *record;	   /* file of readings; NULL: none */
 	uint64_t record_max_bytes; /* of that file; 0: any */

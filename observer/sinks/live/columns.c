@@ -172,13 +172,13 @@ static double value_headroom(const struct live_row *row)
 	return fmin(accept, fds); /* of a number and NAN: the number */
 }
 
-bool live_waits(const struct run_service *service, uint64_t floor_ns)
+bool live_waits(const struct run_service *service)
 {
 	const struct run_stage *queue = &service->stages[STAGE_SOCKET_QUEUE];
 	const struct run_stage *own = &service->stages[STAGE_SERVICE];
 	uint64_t waiting_ns = histogram_quantile(&queue->histogram, 0.99);
 
-	return queue->measured && own->measured && waiting_ns > floor_ns &&
+	return queue->measured && own->measured && waiting_ns > LIVE_WAIT_FLOOR_NS &&
 	       waiting_ns > histogram_quantile(&own->histogram, 0.99);
 }
 

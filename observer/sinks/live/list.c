@@ -84,8 +84,7 @@ static size_t collect_notes(const struct live_view *view, const struct run_servi
 			    live_note_open(view, &run->services[i], &notes[count]) &&
 			    notes[count].critical == critical)
 				count++;
-	return count + live_notes(run, view->found, view->wait_floor_ns, only, notes + count,
-				  NOTES_MAX - count);
+	return count + live_notes(run, view->found, only, notes + count, NOTES_MAX - count);
 }
 
 void live_draw_notes(const struct live_page *page, const struct run_service *only, int y, int end)

@@ -406,7 +406,7 @@ static const struct sink_operations operations = {
 
 /* Open a page of @source, or of @page's player. */
 static int open_sink(const struct snapshot_source *source, const struct live_page *page,
-		     uint64_t wait_floor_ns, struct sink **ret_sink)
+		     struct sink **ret_sink)
 {
 	struct sink_live *sink = calloc(1, sizeof(*sink));
 	struct live_player *player = page->player;
@@ -420,7 +420,6 @@ static int open_sink(const struct snapshot_source *source, const struct live_pag
 	sink->page = *page;
 	sink->page.view = &sink->view;
 	live_view_init(&sink->view);
-	sink->view.wait_floor_ns = wait_floor_ns;
 	r = player ? live_player_forward(player, &sink->view) : 0;
 	/* A recording's first reading says nothing of an interval: the second is shown at once. */
 	if (r >= 0)
@@ -437,19 +436,18 @@ static int open_sink(const struct snapshot_source *source, const struct live_pag
 }
 
 int sink_live_open(const struct snapshot_source *source, uint64_t interval_ns,
-		   uint64_t wait_floor_ns, struct sink **ret_sink)
+		   struct sink **ret_sink)
 {
 	const struct live_page page = {.interval_ns = interval_ns};
 
-	return open_sink(source, &page, wait_floor_ns, ret_sink);
+	return open_sink(source, &page, ret_sink);
 }
 
-int sink_live_open_player(struct live_player *player, uint64_t wait_floor_ns,
-			  struct sink **ret_sink)
+int sink_live_open_player(struct live_player *player, struct sink **ret_sink)
 {
 	const struct live_page page = {.player = player};
 
-	return open_sink(NULL, &page, wait_floor_ns, ret_sink);
+	return open_sink(NULL, &page, ret_sink);
 }
 
 bool sink_live_paused(const struct sink *sink)

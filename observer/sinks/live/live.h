@@ -9,15 +9,13 @@
 #include "sinks/sink.h"
 
 /*
- * Take the terminal over (standard input and output). Waiting up to @wait_floor_ns is not warned
- * of. 0; -ENOTTY: it is none; -EOPNOTSUPP: it cannot be drawn on; or another -errno. However the
- * program ends, the terminal is given back.
+ * Take the terminal over (standard input and output). 0; -ENOTTY: it is none; -EOPNOTSUPP: it cannot be
+ * drawn on; or another -errno. However the program ends, the terminal is given back.
  */
 int sink_live_open(const struct snapshot_source *source, uint64_t interval_ns,
-		   uint64_t wait_floor_ns, struct sink **ret_sink);
+		   struct sink **ret_sink);
 /* The same for a recording. -ENODATA: none of its readings is whole. */
-int sink_live_open_player(struct live_player *player, uint64_t wait_floor_ns,
-			  struct sink **ret_sink);
+int sink_live_open_player(struct live_player *player, struct sink **ret_sink);
 
 /* Return whether the user has paused the view. */
 bool sink_live_paused(const struct sink *sink);

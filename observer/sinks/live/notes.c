@@ -71,9 +71,9 @@ static double p99_of(const struct run_service *service, enum stage stage)
 	return (double)histogram_quantile(&service->stages[stage].histogram, 0.99);
 }
 
-static bool queueing(const struct run_service *service, uint64_t floor_ns, char *text, size_t size)
+static bool queueing(const struct run_service *service, char *text, size_t size)
 {
-	if (!live_waits(service, floor_ns))
+	if (!live_waits(service))
 		return false;
 	snprintf(text, size, "requests wait longer (p99 %s) than they are worked on (p99 %s)",
 		 live_time(p99_of(service, STAGE_SOCKET_QUEUE)),
@@ -82,12 +82,11 @@ static bool queueing(const struct run_service *service, uint64_t floor_ns, char 
 }
 
 /* A late accept() and a late first read look alike: docs/measurement.md. */
-static bool accept_inferred(const struct run_service *service, uint64_t floor_ns, char *text,
-			    size_t size)
+static bool accept_inferred(const struct run_service *service, char *text, size_t size)
 {
 	double waiting_ns = p99_of(service, STAGE_ACCEPT_QUEUE);
 
-	if (!run_accept_is_inferred(service->stages) || waiting_ns <= (double)floor_ns)
+	if (!run_accept_is_inferred(service->stages) || waiting_ns <= LIVE_WAIT_FLOOR_NS)
 		return false;
 	snprintf(text, size,
 		 "accept or socket queue, p99 %s: accept() is late, or the first read after it; "
@@ -165,16 +164,13 @@ static bool silent(const struct run_service *service, char *text, size_t size)
 static const struct {
 	bool critical;
 	bool (*applies)(const struct run_service *service, char *text, size_t size);
-	/* In place of applies(): does not apply to waits up to @floor_ns. */
-	bool (*waits)(const struct run_service *service, uint64_t floor_ns, char *text,
-		      size_t size);
 } rules[] = {
 	{.applies = silent},
 	{.applies = accept_overflow, .critical = true},
 	{.applies = accept_full, .critical = true},
 	{.applies = fds_full, .critical = true},
-	{.waits = queueing},
-	{.waits = accept_inferred},
+	{.applies = queueing},
+	{.applies = accept_inferred},
 	{.applies = multiplexed},
 	{.applies = losses},
 	{.applies = missing},
@@ -213,13 +209,11 @@ static size_t note_run(const struct run *run, struct live_note *notes, size_t si
 	return count;
 }
 
-static bool note_service(size_t rule, const struct run_service *service, uint64_t floor_ns,
-			 struct live_note *note)
+static bool note_service(size_t rule, const struct run_service *service, struct live_note *note)
 {
 	char port[16], text[sizeof(note->text) - sizeof(port) - 2];
 
-	if (rules[rule].waits ? !rules[rule].waits(service, floor_ns, text, sizeof(text))
-			      : !rules[rule].applies(service, text, sizeof(text)))
+	if (!rules[rule].applies(service, text, sizeof(text)))
 		return false;
 	live_format_port(service, port, sizeof(port));
 	snprintf(note->text, sizeof(note->text), "%s: %s", port, text);
@@ -269,8 +263,8 @@ bool live_note_open(const struct live_view *view, const struct run_service *serv
 	return true;
 }
 
-size_t live_notes(const struct run *run, const struct run *found, uint64_t floor_ns,
-		  const struct run_service *only, struct live_note *ret_notes, size_t size)
+size_t live_notes(const struct run *run, const struct run *found, const struct run_service *only,
+		  struct live_note *ret_notes, size_t size)
 {
 	size_t count = note_findings(found, only, ret_notes, size);
 
@@ -282,7 +276,7 @@ size_t live_notes(const struct run *run, const struct run *found, uint64_t floor
 			const struct run_service *service = &run->services[i];
 
 			if (!only || service == only)
-				count += note_service(rule, service, floor_ns, &ret_notes[count]);
+				count += note_service(rule, service, &ret_notes[count]);
 		}
 	}
 	return count;

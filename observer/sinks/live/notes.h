@@ -20,10 +20,9 @@ bool live_note_open(const struct live_view *view, const struct run_service *serv
 
 /*
  * Write problems into at most @size notes, and return how many there are. First the doctor's findings of @found
- * (NULL: no look was taken), then those of @run itself, each with the worst first. Waiting up to @floor_ns is no
- * problem. With @only, a service of @run, write only its own.
+ * (NULL: no look was taken), then those of @run itself, each with the worst first. With @only, a service of @run, write only its own.
  */
-size_t live_notes(const struct run *run, const struct run *found, uint64_t floor_ns,
-		  const struct run_service *only, struct live_note *ret_notes, size_t size);
+size_t live_notes(const struct run *run, const struct run *found, const struct run_service *only,
+		  struct live_note *ret_notes, size_t size);
 
 #endif

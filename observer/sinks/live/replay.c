@@ -75,18 +75,18 @@ static int wait_once(struct live_player *player, struct sink *sink, int signal_f
 	return n ? sink_run(sink, fds[1].revents) : sink_interval(sink);
 }
 
-static int play(struct live_player *player, uint64_t wait_floor_ns)
+static int play(struct live_player *player)
 {
 	autosink struct sink *sink = NULL;
 	autoclose int signal_fd = open_signals();
-	int r = signal_fd < 0 ? signal_fd : sink_live_open_player(player, wait_floor_ns, &sink);
+	int r = signal_fd < 0 ? signal_fd : sink_live_open_player(player, &sink);
 
 	while (!r)
 		r = wait_once(player, sink, signal_fd);
 	return r == -ECANCELED ? 0 : r;
 }
 
-int replay(const char *path, uint64_t wait_floor_ns)
+int replay(const char *path)
 {
 	CLEANUP(cleanup_recording_close) struct recording *recording = NULL;
 	CLEANUP(live_player_done) struct live_player player = {};
@@ -102,7 +102,7 @@ int replay(const char *path, uint64_t wait_floor_ns)
 		return EXIT_FAILURE;
 	}
 	live_player_init(&player, recording);
-	r = play(&player, wait_floor_ns);
+	r = play(&player);
 	if (r == -EOPNOTSUPP)
 		log_error("the terminal (TERM=%s) cannot be drawn on: 'sojourn report' prints it",
 			  getenv("TERM") ? getenv("TERM") : "");

@@ -3,12 +3,7 @@
 #ifndef OBSERVER_SINKS_LIVE_REPLAY_H
 #define OBSERVER_SINKS_LIVE_REPLAY_H
 
-#include <stdint.h>
-
-/*
- * Play @path on the terminal until it is left; waiting up to @wait_floor_ns is not warned of. An exit code;
- * what failed was logged.
- */
-int replay(const char *path, uint64_t wait_floor_ns);
+/* Play @path on the terminal until it is left. An exit code; what failed was logged. */
+int replay(const char *path);
 
 #endif

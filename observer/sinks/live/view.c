@@ -247,7 +247,7 @@ int live_view_arrange(struct live_view *view)
 		if (matches(view, service))
 			rows[view->row_count++] = (struct live_row){
 				service, find_history(view, service), live_view_open(view, service),
-				seconds_of(run), live_waits(service, view->wait_floor_ns)};
+				seconds_of(run), live_waits(service)};
 	}
 	qsort_r(rows, view->row_count, sizeof(*rows), compare_rows, view);
 	select_again(view, chosen);

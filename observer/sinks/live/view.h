@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sojourn/clock.h"
 #include "sojourn/run.h"
 #include "sojourn/units.h"
 
@@ -68,10 +69,9 @@ struct live_view {
 	size_t history_count;
 	struct live_row *rows; /* filtered and sorted */
 	size_t row_count;
-	size_t selected;	/* of rows */
-	size_t sort;		/* column of live_columns[] */
-	bool reversed;		/* against that column's own order */
-	uint64_t wait_floor_ns; /* p99 of waiting up to this causes no warning */
+	size_t selected; /* of rows */
+	size_t sort;	 /* column of live_columns[] */
+	bool reversed;	 /* against that column's own order */
 	char filter[LIVE_FILTER];
 };
 
@@ -129,8 +129,10 @@ int live_column_compare(const struct live_column *column, const struct live_row 
 char *live_column_format(const struct live_column *column, const struct live_row *row, char *buffer,
 			 size_t size);
 
-/* Return whether p99 of waiting unread is above @floor_ns and above that of the server's own work. */
-bool live_waits(const struct run_service *service, uint64_t floor_ns);
+/* p99 of waiting up to this causes no warning. */
+#define LIVE_WAIT_FLOOR_NS (5 * NSEC_PER_MSEC)
+/* Return whether p99 of waiting unread is above that, and above that of the server's own work. */
+bool live_waits(const struct run_service *service);
 
 /* "8080", "53u" for UDP. */
 char *live_format_port(const struct run_service *service, char *buffer, size_t size);

@@ -11,8 +11,6 @@
 #include "support/runs.h"
 #include "unit.h"
 
-#define FLOOR_NS 5000000
-
 /* Make a reading of services at 1001, 1002, 1003 with this many answered requests so far. */
 static struct run *reading(uint64_t seconds, unsigned int first, unsigned int second,
 			   unsigned int third)
@@ -254,7 +252,7 @@ static void test_process_names_are_harmless(void **state)
 static void assert_note(const struct run *run, bool critical, const char *text)
 {
 	struct live_note notes[16];
-	size_t count = live_notes(run, NULL, FLOOR_NS, NULL, notes, ARRAY_SIZE(notes));
+	size_t count = live_notes(run, NULL, NULL, notes, ARRAY_SIZE(notes));
 
 	for (size_t i = 0; i < count; i++) {
 		if (strstr(notes[i].text, text) && notes[i].critical == critical)
@@ -273,7 +271,7 @@ static void test_findings(void **state)
 		service->losses[i] = 0;
 	service->accept_queue = (struct run_accept_queue){
 		.depth = {true, 79}, .limit = {true, 100}, .overflows = {true, 0}};
-	assert_int_equal(live_notes(run, NULL, FLOOR_NS, service, notes, ARRAY_SIZE(notes)), 0);
+	assert_int_equal(live_notes(run, NULL, service, notes, ARRAY_SIZE(notes)), 0);
 	service->accept_queue.depth.value = 80;
 	assert_note(run, true, "1001: accept queue 80 of 100");
 	service->accept_queue.overflows.value = 7;
@@ -288,15 +286,15 @@ static void test_findings(void **state)
 	 * Twenty times the service, but short: no warning until it is 6 ms and more than the
 	 * service.
 	 */
-	assert_true(live_waits(service, 0));
+	assert_false(live_waits(service));
 	histogram_record(&service->stages[STAGE_SOCKET_QUEUE].histogram, 6000000);
 	assert_note(run, false, "1001: requests wait longer (p99 6.00 ms)");
 	histogram_record(&service->stages[STAGE_SERVICE].histogram, 7000000);
-	assert_false(live_waits(service, FLOOR_NS));
+	assert_false(live_waits(service));
 	support_miss_stage(service, STAGE_SOCKET_QUEUE, "because");
 	assert_note(run, false, "1001: socket queue is not measured: because");
 	/* Room for one: the worst. */
-	assert_int_equal(live_notes(run, NULL, FLOOR_NS, NULL, notes, 1), 1);
+	assert_int_equal(live_notes(run, NULL, NULL, notes, 1), 1);
 	assert_non_null(strstr(notes[0].text, "no slot"));
 }
 
@@ -332,17 +330,16 @@ static void test_doctors_findings(void **state)
 	live_view_init(&view);
 	assert_int_equal(live_view_update(&view, found_by_doctor()), 0);
 	assert_int_equal(live_view_update(&view, reading(2, 11, 0, 0)), 0);
-	assert_true(live_notes(view.interval, view.found, FLOOR_NS, NULL, notes,
-			       ARRAY_SIZE(notes)) >= 2);
+	assert_true(live_notes(view.interval, view.found, NULL, notes, ARRAY_SIZE(notes)) >= 2);
 	assert_true(notes[0].critical);
 	assert_string_equal(notes[0].text, "0.0.0.0:1002: the queue overflows");
 	assert_false(notes[1].critical);
 	assert_string_equal(notes[1].text, "?[2Jevil (pid 7): few descriptors are left");
-	assert_true(live_notes(view.interval, view.found, FLOOR_NS, &view.interval->services[1],
-			       notes, ARRAY_SIZE(notes)) >= 1);
+	assert_true(live_notes(view.interval, view.found, &view.interval->services[1], notes,
+			       ARRAY_SIZE(notes)) >= 1);
 	assert_string_equal(notes[0].text, "0.0.0.0:1002: the queue overflows");
-	assert_int_equal(live_notes(view.interval, view.found, FLOOR_NS,
-				    &view.interval->services[0], notes, ARRAY_SIZE(notes)),
+	assert_int_equal(live_notes(view.interval, view.found, &view.interval->services[0], notes,
+				    ARRAY_SIZE(notes)),
 			 0);
 	/* The doctor looked, and found nothing. */
 	healthy->not_seen = calloc(1, sizeof(*healthy->not_seen));
