@@ -9,15 +9,16 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "plain.h"
 #include "report/parts.h"
+#include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 #include "sojourn/outcome.h"
 #include "sojourn/report.h"
 #include "sojourn/sweep.h"
-#include "sojourn/cleanup.h"
+#include "sojourn/text.h"
 
 struct row {
 	const char *part;    /* "interval", "overall", "step" */
@@ -348,9 +349,43 @@ static int print_all(const void *what, FILE *file)
 	return ferror(file) ? -EIO : 0;
 }
 
+/* Print a line and its end, which may be that of RFC 4180. Return what follows it. */
+static char *put_line(char *line, FILE *file)
+{
+	size_t length = strcspn(line, "\n"), shown = length;
+	bool is_last = !line[length];
+
+	if (!is_last && length && line[length - 1] == '\r')
+		shown--;
+	line[shown] = '\0';
+	text_make_printable(line, '?');
+	fputs(line, file);
+	if (!is_last)
+		fputs(shown < length ? "\r\n" : "\n", file);
+	return line + length + !is_last;
+}
+
+/*
+ * Print what @print writes to its file. Foreign text, as in names of processes, could hold controls of a terminal: replace
+ * them by '?'. -EIO, -ENOMEM, or what @print returns.
+ */
+static int print_plain(int (*print)(const void *what, FILE *file), const void *what, FILE *file)
+{
+	autofree char *text = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
+	int r = memory ? print(what, memory) : -errno;
+
+	if (memory && fclose(memory) && !r)
+		r = -errno;
+	for (char *line = text; !r && line && *line;)
+		line = put_line(line, file);
+	return !r && ferror(file) ? -EIO : r;
+}
+
 int report_csv(const struct run *run, FILE *file)
 {
 	if (!run->driver && !run->sweep && !has_routes(run))
 		return -ENODATA;
-	return plain_print(print_all, run, file);
+	return print_plain(print_all, run, file);
 }

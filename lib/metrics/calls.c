@@ -3,8 +3,6 @@
 #include <stddef.h>
 
 #include "output.h"
-#include "sojourn/array.h"
-#include "sojourn/run_sum.h"
 
 #define PLACE "upstream"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The edges of histograms in metrics; see sojourn/metrics.h and output.h. */
 #include "output.h"
-#include "sojourn/array.h"
 
 /* The first octave begins at 2^10 ns. */
 #define FIRST_OCTAVE 10

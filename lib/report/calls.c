@@ -7,7 +7,6 @@
 
 #include "parts.h"
 #include "sojourn/report.h"
-#include "sojourn/run_sum.h"
 
 /* Rows beyond these are in the document alone. */
 #define CALL_LINES 8

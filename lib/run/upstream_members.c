@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The members of a service's calls and upstreams: see members.h. */
-#include "sojourn/cleanup.h"
 #include "sojourn/run.h"
 #include "tables.h"
 
