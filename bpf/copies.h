@@ -4,13 +4,11 @@
  * little for that, CPUs share copies, and every addition is atomic. The programs are compiled twice, the second time
  * with COPIES_SHARED (bpf/CMakeLists.txt): so a copy of its own costs no instruction more. observer/model/budget.c
  * chooses.
- *
- * Sharing needs atomics that return a value, so kernels without them (config.plain) have a copy for each CPU.
  */
 #ifndef BPF_COPIES_H
 #define BPF_COPIES_H
 
-#include "compat.h"
+#include "atomic.h"
 
 /* Tries to replace a value. One fails only if another CPU has raised it, or lowered it, in between. */
 #define COPY_TRIES 8
@@ -21,10 +19,6 @@ static __always_inline void atomic_raise(__u64 *most, __u64 value)
 	__u64 old = PLAIN(most), seen;
 
 	for (int i = 0; i < COPY_TRIES && value > old; i++) {
-		if (config.plain) {
-			*most = value;
-			return;
-		}
 		seen = __sync_val_compare_and_swap(most, old, value);
 		if (seen == old)
 			return;

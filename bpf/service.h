@@ -50,18 +50,6 @@ static __always_inline __s32 services_left(__u32 taken)
 }
 
 /*
- * Claim @place of the ring without atomics that return a value: insert it into a map, where only
- * one insertion succeeds.
- */
-static __always_inline bool place_claim_plain(__u32 place)
-{
-	__u64 key = (__u64)place + 1; /* no socket has this address */
-
-	__sync_fetch_and_add(&services_taken, 1);
-	return !bpf_map_update_elem(&conns_by_address, &key, conn_nothing, BPF_NOEXIST);
-}
-
-/*
  * Take the next number out of the ring, if more than @kept are in it. User space finds numbers that were claimed and
  * not used.
  */
@@ -75,31 +63,17 @@ static __always_inline __u32 service_claim(__u32 kept)
 		if (!number || services_left(place) <= (__s32)kept)
 			return SERVICE_NONE;
 		service = PLAIN(number);
-		if (config.plain ? place_claim_plain(place)
-				 : __sync_val_compare_and_swap(&services_taken, place, place + 1) ==
-					   place)
+		if (__sync_val_compare_and_swap(&services_taken, place, place + 1) == place)
 			return service;
 	}
 	return SERVICE_NONE;
 }
 
-/*
- * Set the bit of @port. Without an atomic OR, write the word twice: another CPU may have replaced it
- * in between.
- */
+/* Set the bit of @port. */
 static __always_inline void port_observe(__u16 port)
 {
-	__u64 *word = &observed_ports[(port >> 6) & 1023];
-	__u64 bit = 1ULL << (port & 63);
-
-	if (config.floor)
-		return;
-	if (!config.plain) {
-		__sync_fetch_and_or(word, bit);
-		return;
-	}
-	PLAIN(word) |= bit;
-	PLAIN(word) |= bit;
+	if (!config.floor)
+		__sync_fetch_and_or(&observed_ports[(port >> 6) & 1023], 1ULL << (port & 63));
 }
 
 /* Count @connections of a service that has no slot as not observed. */

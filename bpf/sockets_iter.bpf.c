@@ -313,7 +313,7 @@ static __always_inline void gauge_open(__u32 service, struct sock_common *skc,
 	o->unread_bytes += unread;
 	if (!c || c->flags & CONN_WRITES_OVER)
 		return;
-	if ((config.command_count || config.http) && !config.plain && c->marks & MARK_MULTIPLEXED)
+	if ((config.command_count || config.http) && c->marks & MARK_MULTIPLEXED)
 		open_commands(o, skc, c, tp, unread);
 	if (c->marks & MARK_MULTIPLEXED)
 		return;

@@ -7,11 +7,9 @@
 #include "tcp/tls/clear_pushes.h"
 
 struct conns_map conns SEC(".maps");
-struct conns_by_address_map conns_by_address SEC(".maps");
 struct conn_places_map conn_places SEC(".maps");
 struct batches_map batches SEC(".maps");
 struct talks_map talks SEC(".maps");
-struct talks_by_address_map talks_by_address SEC(".maps");
 struct tickets_map tickets SEC(".maps");
 struct command_conns_map command_conns SEC(".maps");
 struct pipeline_looks_map pipeline_looks SEC(".maps");
@@ -61,7 +59,6 @@ struct ring_map ring SEC(".maps");
 
 const volatile struct observer_config config = {};
 
-__u64 talk_nothing[sizeof(struct talk) / sizeof(__u64)] = {};
 __u64 conn_nothing[sizeof(struct conn) / sizeof(__u64)] = {};
 __u64 clear_nothing[sizeof(struct clear_conn) / sizeof(__u64)] = {};
 __u64 clear_streams_nothing[sizeof(struct clear_streams) / sizeof(__u64)] = {};

@@ -13,7 +13,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "array.h"
-#include "compat.h"
+#include "atomic.h"
 #include "copies.h"
 #include "fin.h"
 #include "protocol/request.h"
@@ -185,17 +185,6 @@ struct conns_map {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
 	__type(key, int);
-	__type(value, struct conn);
-};
-
-/*
- * The same by socket address, if config.plain is set: tracing programs may use socket storage only
- * since 5.11 (8e4597c627fb).
- */
-struct conns_by_address_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set before load */
-	__type(key, __u64);
 	__type(value, struct conn);
 };
 
@@ -403,7 +392,6 @@ struct ring_map {
 };
 
 extern struct conns_map conns SEC(".maps");
-extern struct conns_by_address_map conns_by_address SEC(".maps");
 extern struct route_looks_map route_looks SEC(".maps");
 extern struct route_texts_map route_texts SEC(".maps");
 extern struct services_map services SEC(".maps");
@@ -487,37 +475,13 @@ static __always_inline struct conn *conn_at(struct conn_place *place, const void
 
 static __always_inline struct conn *conn_of(const void *sk)
 {
-	__u64 key = (__u64)sk;
-
-	if (config.plain)
-		return bpf_map_lookup_elem(&conns_by_address, &key);
 	return conn_at(place_of(sk), sk);
 }
 
-/*
- * Store a copy of @first as the state of a socket that has none. NULL: the kernel has no memory, or
- * the map no room.
- */
+/* Store a copy of @first as the state of a socket that has none. NULL: the kernel has no memory. */
 static __always_inline struct conn *conn_new(const void *sk, struct conn *first)
 {
-	__u64 key = (__u64)sk;
-
-	if (config.plain) {
-		bpf_map_update_elem(&conns_by_address, &key, first, BPF_ANY);
-		return bpf_map_lookup_elem(&conns_by_address, &key);
-	}
 	return bpf_sk_storage_get(&conns, (void *)sk, first, BPF_SK_STORAGE_GET_F_CREATE);
-}
-
-/* Free the state of a closed socket. The kernel frees state in socket storage. */
-static __always_inline void conn_free(const void *sk)
-{
-	__u64 key = (__u64)sk;
-
-	if (!config.plain)
-		return;
-	bpf_map_delete_elem(&conns_by_address, &key);
-	bpf_map_delete_elem(&talks_by_address, &key);
 }
 
 /* Return where the current CPU's copy of the service's slot is, and of what else each copy has. */

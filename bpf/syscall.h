@@ -83,8 +83,6 @@ struct system_call {
 #error "the system call numbers of this architecture are not known"
 #endif
 
-#define SYSCALL_REGISTERS_BYTES bpf_core_type_size(SYSCALL_REGISTERS)
-
 static __always_inline long syscall_number(const struct pt_regs *regs)
 {
 	return BPF_CORE_READ((const SYSCALL_REGISTERS *)regs, SYSCALL_NUMBER);
@@ -94,12 +92,6 @@ static __always_inline long syscall_number(const struct pt_regs *regs)
 static __always_inline __u64 syscall_second(const struct pt_regs *regs)
 {
 	return BPF_CORE_READ((const SYSCALL_REGISTERS *)regs, SYSCALL_SECOND);
-}
-
-/* Return the third argument: the buffer's length, or the number of iovecs. */
-static __always_inline __u64 syscall_third(const struct pt_regs *regs)
-{
-	return BPF_CORE_READ((const SYSCALL_REGISTERS *)regs, SYSCALL_THIRD);
 }
 
 /* @regs: the result of a helper, which programs may read directly. */

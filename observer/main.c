@@ -90,11 +90,6 @@ static int probe_cost(const struct probe_options *options, const struct plan *pl
 	if (!r)
 		r = options->json ? probe_print_json(plan, &cost, stdout)
 				  : probe_print_cost(&cost, stdout);
-	if (r == -EOPNOTSUPP) {
-		log_error("--cost: this kernel attaches a program to a function only once (before "
-			  "Linux 5.13), so no times with it can be compared with times without it");
-		return EXIT_UNSUPPORTED;
-	}
 	if (r == -ENODATA)
 		log_error("--cost: the programs did not see all exchanges that were made: their "
 			  "cost would be that of something else");

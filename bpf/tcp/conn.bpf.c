@@ -394,7 +394,6 @@ static __always_inline void conn_closed(const struct sock *sk, struct conn *c, i
 				     1);
 	}
 	place_leave(sk);
-	conn_free(sk);
 }
 
 /*
@@ -433,10 +432,8 @@ static __always_inline void conn_changed(const struct sock *sk, int old, int new
 {
 	struct conn *c = conn_fast(sk, conn_of(sk), old);
 
-	if (c && c->flags & CONN_LISTENER && new == TCP_CLOSE) {
+	if (c && c->flags & CONN_LISTENER && new == TCP_CLOSE)
 		listener_drops(c, sk);
-		conn_free(sk);
-	}
 	if (!c || c->flags & CONN_LISTENER)
 		return;
 	FORGET(old, REREAD(&c->service));

@@ -500,7 +500,6 @@ struct run {
 	struct run_namespaces namespaces;
 	/* ports of services without a slot, for a finding; in no document */
 	char dropped_ports[96];
-	char *connections_in;	      /* where the observer kept connections; NULL: no observer */
 	struct run_driver *driver;    /* NULL: no driver */
 	struct run_joined *joined;    /* NULL: not both sides' samples; see join.h */
 	struct run_sweep *sweep;      /* NULL: no sweep; otherwise there is no driver */

@@ -24,9 +24,6 @@ enum accept_source {
 /* Maximum of connections with a fast lookup, in an array; fewer if hashes collide. A power of 2. */
 #define CONN_PLACES 8192
 
-/* Maximum of connections at once with observer_config.plain, which keeps them by address. */
-#define CONNS_BY_ADDRESS 65536
-
 /* A port whose services are looked into as those of a protocol. */
 struct command_port {
 	__u16 port;
@@ -48,7 +45,7 @@ struct observer_config {
 	__u8 transmit_stamps; /* follow responses by TX timestamps, which sockets must request */
 	__u32 ring_bytes;     /* of the ring for sampled exchanges; 0: no samples */
 	__u8 cpu;	      /* divide service by the state of the serving thread */
-	__u8 plain;	      /* before Linux 5.12: no socket storage, no atomics that return */
+	__u8 pad;
 	__u8 listener_depths; /* keep queue depths of all listeners, for the doctor */
 	__u8 http;	      /* look into HTTP: statuses, pipelines, pushes */
 	__u64 quiet_ns;	      /* a pause this long ends a response or an unanswered message */

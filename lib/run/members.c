@@ -701,7 +701,6 @@ static const struct run_member document_table[] = {
 	{MEMBER(struct run, U64, listeners_idle), .sparse = true},
 	{MEMBER(struct run, OBJECT, reclaimed), .members = &reclaimed_members, .sparse = true},
 	{MEMBER(struct run, OBJECT, namespaces), .members = &namespaces_members, .sparse = true},
-	STRING(struct run, connections_in),
 	{MEMBER(struct run, POINTER, cost), .members = &run_cost_members, .optional = true},
 	{MEMBER(struct run, POINTER, driver), .members = &run_driver_members, .optional = true},
 	{MEMBER(struct run, POINTER, joined), .members = &run_joined_members, .optional = true},

@@ -222,7 +222,6 @@ static int add_observer(struct run *run, struct run *other, char **ret_error)
 		return err;
 	merge_label(&run->host, other->host);
 	merge_label(&run->kernel, other->kernel);
-	merge_label(&run->connections_in, other->connections_in);
 	run->services_dropped += other->services_dropped;
 	run->connections_dropped += other->connections_dropped;
 	run->listeners_idle += other->listeners_idle;

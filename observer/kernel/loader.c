@@ -67,25 +67,18 @@ struct loader {
 
 /* ---- opening ---- */
 
-static int choose(struct sojourn_bpf *skel, const struct plan *plan)
+static void choose(struct sojourn_bpf *skel, const struct plan *plan)
 {
 	bool beside = plan_beside(plan);
-	int r = 0;
 
-	for (size_t i = 0; !r && i < PLAN_ROWS; i++) {
+	for (size_t i = 0; i < PLAN_ROWS; i++) {
 		const struct plan_row *row = &plan->rows[i];
 
 		if (!row->chosen && !(beside && row->beside))
 			continue;
-		for (size_t k = 0; !r && plan_program(row, k); k++)
-			r = loader_skeleton_choose(skel, plan_program(row, k));
+		for (size_t k = 0; plan_program(row, k); k++)
+			loader_skeleton_choose(skel, plan_program(row, k));
 	}
-	return r;
-}
-
-const char *loader_storage(void)
-{
-	return loader_plain() ? "hash by socket address" : "array, else storage in the socket";
 }
 
 static int map_memories(struct loader *loader)
@@ -156,9 +149,9 @@ static int loader_init(struct loader *loader, const struct plan *plan,
 
 	if (r < 0)
 		return r;
-	r = choose(loader->skel, plan);
+	choose(loader->skel, plan);
 	beside_hold_back(loader->skel);
-	r = r ? r : sojourn_bpf__load(loader->skel);
+	r = sojourn_bpf__load(loader->skel);
 	r = r ? r : read_clock_ask(loader->skel);
 	if (r < 0)
 		return r;

@@ -55,12 +55,6 @@ int loader_rehearse(struct loader_trial *trials, size_t count,
 		    const struct loader_rehearsal *rehearsal, size_t *ret_refused, char *reason,
 		    size_t size);
 
-/*
- * Return whether the kernel lacks atomics that return a value, so that programs use plain reads and writes
- * (bpf/compat.h).
- */
-bool loader_plain(void);
-
 /* Memory of the maps. */
 struct loader_needs {
 	uint64_t fixed_bytes;	/* in all cases */
@@ -72,9 +66,6 @@ struct loader_needs {
 
 /* Compute the memory that the maps would take with @config. Nothing is loaded. Return 0 or -errno. */
 int loader_map_needs(const struct observer_config *config, struct loader_needs *ret_needs);
-
-/* Return where the state of connections is kept on this kernel: "hash by socket address", … */
-const char *loader_storage(void);
 
 /* Open, set up and load the programs that @plan chose; attach nothing yet. 0 or -errno. */
 int loader_open(const struct plan *plan, const struct loader_options *options,

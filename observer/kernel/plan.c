@@ -234,11 +234,6 @@ static int check_kernel(struct plan_row *row)
 {
 	int r = kernel_btf_hook(row->candidate->hook, row->reason, sizeof(row->reason));
 
-	if (!r && row->candidate->use == USE_CPU && loader_plain()) {
-		snprintf(row->reason, sizeof(row->reason),
-			 "the kernel has no atomic operations that return a value (Linux 5.12)");
-		return -EOPNOTSUPP;
-	}
 	if (row->candidate->question == QUESTION_TLS && clear_denied()) {
 		snprintf(row->reason, sizeof(row->reason), "%s", clear_denied());
 		return -EOPNOTSUPP;

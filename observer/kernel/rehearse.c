@@ -44,16 +44,6 @@ static int attach_alone(struct bpf_program *program, int cgroup_fd)
 	return 0;
 }
 
-/* Two candidates may need the same program; a kernel before 5.11 lets one be attached but once. */
-static bool was_tried(const struct loader_trial *trials, size_t at)
-{
-	for (size_t i = 0; i < at; i++) {
-		if (!strcmp(trials[i].program, trials[at].program))
-			return true;
-	}
-	return false;
-}
-
 /* Attach each alone: programs that work alone work together. */
 static int attach_trials(struct sojourn_bpf *skel, struct loader_trial *trials, size_t count,
 			 int cgroup_fd, size_t *ret_refused)
@@ -61,7 +51,7 @@ static int attach_trials(struct sojourn_bpf *skel, struct loader_trial *trials, 
 	for (size_t i = 0; i < count; i++) {
 		struct bpf_program *program =
 			bpf_object__find_program_by_name(skel->obj, trials[i].program);
-		int r = was_tried(trials, i) ? 0 : attach_alone(program, cgroup_fd);
+		int r = attach_alone(program, cgroup_fd);
 
 		if (r < 0) {
 			*ret_refused = i;
@@ -75,12 +65,11 @@ static int attach_trials(struct sojourn_bpf *skel, struct loader_trial *trials, 
 static int load_trials(struct sojourn_bpf *skel, const struct loader_trial *trials, size_t count,
 		       size_t *ret_refused)
 {
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; !r && i < count; i++)
-		r = loader_skeleton_choose(skel, trials[i].program);
-	if (!r)
-		r = sojourn_bpf__load(skel);
+	for (size_t i = 0; i < count; i++)
+		loader_skeleton_choose(skel, trials[i].program);
+	r = sojourn_bpf__load(skel);
 	/* Find the program that libbpf's message names. */
 	for (size_t i = 0; r < 0 && i < count; i++) {
 		if (loader_message_blames(trials[i].program))

@@ -262,21 +262,6 @@ static int renew(struct services *services, uint32_t index)
 }
 
 /*
- * Without atomics that return, programs claim places of the ring in the map of connections. Claims from before the
- * fence have no owner any more (bpf/service.h).
- */
-static void forget_claims(const struct services *services, uint32_t from, uint32_t to)
-{
-	int fd = bpf_map__fd(services->skel->maps.conns_by_address);
-
-	for (; services->skel->rodata->config.plain && from != to; from++) {
-		uint64_t key = (uint64_t)from + 1;
-
-		(void)bpf_map_delete_elem(fd, &key);
-	}
-}
-
-/*
  * Besides @indices, free numbers that a program has taken but not used, because another CPU was faster. Such a number
  * is neither used nor free, both before the fence and after it.
  */
@@ -286,7 +271,6 @@ int services_reclaim(struct services *services, const struct service_key *keys,
 {
 	autofree bool *before = calloc(most(services), sizeof(*before));
 	autofree bool *behind = calloc(most(services), sizeof(*behind));
-	uint32_t taken = services->skel->bss->services_taken;
 	int r = 0;
 
 	if (!before || !behind)
@@ -303,8 +287,6 @@ int services_reclaim(struct services *services, const struct service_key *keys,
 	if (r < 0)
 		return r;
 	find_used(services, behind);
-	forget_claims(services, services->claims_forgotten, taken);
-	services->claims_forgotten = taken;
 	for (size_t i = 0; i < count; i++)
 		last(context, indices[i]);
 	forget_owners(services);

@@ -40,7 +40,6 @@ struct services {
 	uint32_t *ring;		   /* the contents of services_free */
 	int fence_fd;
 	int fence_inner_fd;
-	uint32_t claims_forgotten; /* see forget_claims() */
 };
 
 /* Make all slots free. The caller has mapped their memory. 0 or -errno. */

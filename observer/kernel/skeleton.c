@@ -21,43 +21,6 @@
 
 #include "sojourn_shared_bpf.skel.h"
 
-/*
- * Load a program that only tests for atomics that return a value. The verifier accepts them since 5.12
- * (5ca419f2864a). Return 0 or -errno.
- */
-static int try_atomics(void)
-{
-	const struct bpf_insn program[] = {
-		{.code = BPF_ST | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_10, .off = -8},
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_1, .imm = 1},
-		{.code = BPF_STX | BPF_ATOMIC | BPF_DW,
-		 .dst_reg = BPF_REG_10,
-		 .src_reg = BPF_REG_1,
-		 .off = -8,
-		 .imm = BPF_ADD | BPF_FETCH},
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	int fd = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, NULL, "GPL", program,
-			       ARRAY_SIZE(program), NULL);
-
-	if (fd < 0)
-		return -errno;
-	close(fd);
-	return 0;
-}
-
-bool loader_plain(void)
-{
-	static int known, plain;
-
-	/* If the program is refused for another reason, nothing can be loaded at all. That is reported later. */
-	if (!known)
-		plain = try_atomics() == -EINVAL;
-	known = 1;
-	return plain;
-}
-
 /* Bytes of the kernel's header of each hash entry, and of the entry's share of the buckets. */
 #define HASH_HEAD_BYTES 80
 
@@ -91,9 +54,7 @@ static int set_sizes(struct sojourn_bpf *skel, const struct observer_config *con
 		{skel->maps.threads, config->cpu ? THREAD_PLACES : 1},
 		{skel->maps.services, config->max_services},
 		{skel->maps.services_free, config->max_services},
-		{skel->maps.conns_by_address, config->plain ? CONNS_BY_ADDRESS : 1},
-		{skel->maps.conn_places, config->plain ? 1 : CONN_PLACES},
-		{skel->maps.talks_by_address, config->plain ? CONNS_BY_ADDRESS : 1},
+		{skel->maps.conn_places, CONN_PLACES},
 		{skel->maps.tickets, config->max_services},
 		{skel->maps.call_rows, config->calls ? CALL_ROWS : 1},
 		{skel->maps.call_places, config->calls ? 2 * CALL_ROWS : 1},
@@ -166,11 +127,6 @@ static int bytes_with(struct sojourn_bpf *skel, uint32_t services, uint32_t copi
  */
 #define COPIES_LEAST 4U
 
-static uint32_t copies_least(const struct observer_config *config)
-{
-	return config->plain || config->cpus < COPIES_LEAST ? config->cpus : COPIES_LEAST;
-}
-
 int loader_map_needs(const struct observer_config *config, struct loader_needs *ret_needs)
 {
 	uint64_t bytes = 0, with_service = 0, with_copy = 0;
@@ -189,7 +145,9 @@ int loader_map_needs(const struct observer_config *config, struct loader_needs *
 			.service_bytes = with_service - with_copy,
 			.copy_bytes = with_copy - bytes,
 			.cpus = skel->rodata->config.cpus,
-			.copies_least = copies_least(&skel->rodata->config),
+			.copies_least = skel->rodata->config.cpus < COPIES_LEAST
+						? skel->rodata->config.cpus
+						: COPIES_LEAST,
 		};
 	sojourn_bpf__destroy(skel);
 	return r;
@@ -233,11 +191,8 @@ static void complete(struct observer_config *config, uint32_t possible)
 
 	if (!simulated)
 		config->cpus = possible;
-	config->plain = loader_plain();
-	if (config->plain) /* the threads' clocks need atomics, and streams socket storage */
-		config->cpu = config->beside = 0;
 	config->copy_shift = 0;
-	if (!config->copies || config->copies > config->cpus || config->plain)
+	if (!config->copies || config->copies > config->cpus)
 		config->copies = config->cpus;
 	if (!loader_is_shared(config))
 		return;
@@ -270,30 +225,7 @@ int loader_skeleton_open(const struct observer_config *config, struct sojourn_bp
 	return set_sizes(skel, &skel->rodata->config);
 }
 
-/*
- * The verifier of an old kernel checks the form of all instructions, dead ones included. Instructions that it does
- * not know are replaced by a call of nothing, which it would refuse if it were ever reached.
- */
-static int remove_atomics(struct bpf_program *program)
+void loader_skeleton_choose(struct sojourn_bpf *skel, const char *name)
 {
-	size_t count = bpf_program__insn_cnt(program);
-	autofree struct bpf_insn *code = calloc(count, sizeof(*code));
-
-	if (!code)
-		return -ENOMEM;
-	memcpy(code, bpf_program__insns(program), count * sizeof(*code));
-	for (size_t i = 0; i < count; i++) {
-		if (BPF_CLASS(code[i].code) == BPF_STX && BPF_MODE(code[i].code) == BPF_ATOMIC &&
-		    code[i].imm != BPF_ADD)
-			code[i] = (struct bpf_insn){.code = BPF_JMP | BPF_CALL};
-	}
-	return bpf_program__set_insns(program, code, count);
-}
-
-int loader_skeleton_choose(struct sojourn_bpf *skel, const char *name)
-{
-	struct bpf_program *program = bpf_object__find_program_by_name(skel->obj, name);
-
-	bpf_program__set_autoload(program, true);
-	return loader_plain() ? remove_atomics(program) : 0;
+	bpf_program__set_autoload(bpf_object__find_program_by_name(skel->obj, name), true);
 }

@@ -21,7 +21,7 @@ static inline bool loader_is_shared(const struct observer_config *config)
  */
 int loader_skeleton_open(const struct observer_config *config, struct sojourn_bpf **ret_skel);
 
-/* Have @program loaded with the object. 0 or -ENOMEM. */
-int loader_skeleton_choose(struct sojourn_bpf *skel, const char *program);
+/* Have @program loaded with the object. */
+void loader_skeleton_choose(struct sojourn_bpf *skel, const char *program);
 
 #endif

@@ -18,7 +18,7 @@
 /* A namespace, and the results of the last pass over its sockets. */
 struct visit {
 	struct namespace netns;
-	uint64_t cookie; /* no namespace ever has the same; 0: not known, before Linux 5.14 */
+	uint64_t cookie; /* no namespace ever has the same; 0: not known */
 	bool there;	 /* the last search found it */
 	bool met;	 /* a pass has seen its sockets */
 	int error;	 /* why the last try to enter it failed; 0: it did not */

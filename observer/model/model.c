@@ -152,9 +152,8 @@ static int read_all(struct model *model, struct run *run)
 {
 	int r;
 
-	run->connections_in = strdup(loader_storage());
 	run->cost = calloc(1, sizeof(*run->cost));
-	if (!run->cost || !run->connections_in)
+	if (!run->cost)
 		return -ENOMEM;
 	r = read_services(model, run);
 	if (!r)

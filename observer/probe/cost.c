@@ -89,14 +89,6 @@ static bool is_ours(unsigned int mode)
 	return mode != COST_EMPTY && mode != NOTHING;
 }
 
-/* Before Linux 5.13 (f3a95075549e) a program of fexit attaches once only: -EOPNOTSUPP. */
-static int resume(struct loader *loader)
-{
-	int r = loader_resume(loader);
-
-	return r == -ENOENT ? -EOPNOTSUPP : r;
-}
-
 /* Attaching takes the kernel some milliseconds, so our programs stay attached from one of our modes to the next. */
 static int set_mode(struct measuring *m, unsigned int mode)
 {
@@ -114,7 +106,7 @@ static int set_mode(struct measuring *m, unsigned int mode)
 		return 0;
 	loader_watch(loader, exchanges_port(m->exchanges), mode != COST_FILTERED);
 	loader_set_sample_threshold(loader, mode == COST_KEPT ? RUN_SAMPLE_ALL : 0);
-	return attached ? 0 : resume(loader);
+	return attached ? 0 : loader_resume(loader);
 }
 
 /* Run exchanges in @mode for a window; *@ret_ns is the time of one. Discard the samples that were kept. */

@@ -53,7 +53,7 @@ struct cost {
 /*
  * Measure the programs that @plan chose, and those that @http chose for --http, unless it is NULL or they cannot be
  * loaded. That takes @budget_ns; on a host that is very slow, for as long as SPREAD_LEAST rounds take. Return 0, -ENODATA if
- * the programs did not see the exchanges, -EOPNOTSUPP if the kernel does not attach them by turns, or -errno.
+ * the programs did not see the exchanges, or -errno.
  */
 int cost_measure(const struct plan *plan, const struct plan *http, uint64_t quiet_ns,
 		 uint64_t budget_ns, struct cost *ret_cost);

@@ -39,7 +39,6 @@ void probe_print_text(const struct plan *plan, FILE *file)
 			fprintf(file, "    why: %s\n", row->reason);
 		fprintf(file, "    for: %s\n", candidate_questions[row->candidate->question].use);
 	}
-	fprintf(file, "\nConnections are kept in: %s\n", loader_storage());
 	fprintf(file, "\nStages\n");
 	for (enum stage stage = 0; stage < STAGE_COUNT; stage++) {
 		const char *missing = plan_missing(plan, stage);
@@ -77,10 +76,9 @@ int probe_print_json(const struct plan *plan, const struct cost *cost, FILE *fil
 			stages, run_stage_names[stage],
 			json_pack("{s:b, s:s*}", "measured", !missing, "reason", missing));
 	}
-	root = json_pack("{s:s, s:s, s:o, s:s, s:o, s:o, s:o*}", "schema", "sojourn.probe/1",
-			 "kernel", name.release, "machine", cost_machine_json(), "connections",
-			 loader_storage(), "candidates", candidates, "stages", stages, "cost",
-			 cost ? cost_json(cost) : NULL);
+	root = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o*}", "schema", "sojourn.probe/1", "kernel",
+			 name.release, "machine", cost_machine_json(), "candidates", candidates,
+			 "stages", stages, "cost", cost ? cost_json(cost) : NULL);
 	if (!root)
 		return -ENOMEM;
 	r = json_dumpf(root, file, JSON_INDENT(2));

@@ -116,10 +116,8 @@ twice() {
 	served "$1"
 }
 
-# unprivileged COMMAND…: as nobody, with the three capabilities that observing needs; kernels before 5.11 count
-# maps against a memory limit.
+# unprivileged COMMAND…: as nobody, with the three capabilities that observing needs
 unprivileged() {
-	ulimit -l unlimited
 	held=-all,+bpf,+perfmon,+net_admin
 	/setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=$held --ambient-caps=$held \
 		--bounding-set=$held --no-new-privs "$@"
@@ -225,12 +223,6 @@ if ! works exchange_sendpage && ! works exchange_sendpage_steps; then
 	took refused
 fi
 [ "$1" = all ] || exit 0
-case $(uname -r) in
-5.10.*)
-	said cost sojourn probe --cost --json
-	took cost
-	;;
-esac
 
 # Without BTF: the last scene, as nothing can be observed after it.
 mount -t tmpfs none /sys/kernel/btf

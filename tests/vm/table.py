@@ -18,7 +18,7 @@ from support import BUILD, ROOT  # pylint: disable=wrong-import-position
 
 DOCUMENT = ROOT / "docs" / "kernels.md"
 BEGIN, END = "<!-- tests/vm/table.py: begin -->", "<!-- tests/vm/table.py: end -->"
-KERNELS = ("5.10", "5.15", "6.1", "6.8", "6.12", "7.3")
+KERNELS = ("5.15", "6.1", "6.8", "6.12", "7.3")
 FOREIGN = "6.12 arm64"  # has the same candidates as on x86-64, and verifies other instructions
 
 COST_HEAD = "program, instructions verified"
@@ -56,7 +56,6 @@ def column(answer):
     """Return {row of the tables: its cell} of one kernel."""
     cells = {f"`{name}`": "measured" if stage["measured"] else "missing"
              for name, stage in answer["stages"].items()}
-    cells["Where is what is known of a connection kept?"] = answer["connections"]
     cells.update({f"{candidate['question']} `{candidate['hook']}` (`{candidate['program']}`)":
                   state(candidate) for candidate in answer["candidates"]})
     return cells

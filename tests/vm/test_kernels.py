@@ -17,10 +17,10 @@ MS = 1_000_000
 SLACK_NS = 15 * MS
 KERNELS = table.KERNELS
 # More kernels would only repeat their neighbours' results.
-MOST = ("5.15", "6.8", "6.12", table.FOREIGN)
+MOST = ("6.8", "6.12", table.FOREIGN)
 # Between kernels that run the same scenes, and another architecture, which first has to be compiled: in tools/nightly. There
 # the machines with all scenes run, too: loading the programs takes an emulated machine most of the time.
-LATER = ("5.15", "6.12", table.FOREIGN)
+LATER = ("6.12", table.FOREIGN)
 STAGES = ("accept_queue", "socket_queue", "receive", "service", "respond")
 EXCHANGE = STAGES[1:]
 TRANSMIT = ("transmit_queue", "ack")
@@ -65,13 +65,6 @@ def test_probe(vm):
     assert status == (0 if vm.measures(*STAGES) else 3)
     for candidate in vm.probe["candidates"]:
         assert candidate["works"] or candidate["reason"], candidate
-
-
-@on(FULL, ["5.10"], ["5.10"])
-def test_cost(vm):
-    """Where a program attaches to a function only once, times with it and without it are not known."""
-    status, answer, error = vm.said("cost")
-    assert status == 3 and "attaches a program to a function only once" in error and not answer
 
 
 @on_each
@@ -353,7 +346,7 @@ def hooks(vm):
 def test_before_6_3(vm):
     """The older hooks answer every question where the sockets' own tracepoints do not exist."""
     new = [name for name in ("exchange_ready", "exchange_recv", "exchange_send") if hooks(vm)[name]]
-    assert len(new) == (0 if vm.kernel in ("5.10", "5.15", "6.1") else 3)
+    assert len(new) == (0 if vm.kernel in ("5.15", "6.1") else 3)
     assert vm.measures(*STAGES)
     source = vm.scene("plain").stage("socket_queue")["source"]
     assert source == ("tp_btf/sk_data_ready, tp_btf/sock_recv_length" if new
@@ -429,14 +422,6 @@ def test_every_candidate_has_run(fleet):
     assert {program for program in known if not counted[program]} <= ELSEWHERE
     loaded = {program for machine in machines for program in runs(machine)}
     assert known <= loaded | {"clear_enter", "clear_received", "clear_sent", "commands_state"}
-
-
-@on_each
-def test_storage(vm):
-    """5.10 lets no tracing program use storage in sockets; the results are the same."""
-    assert vm.probe["connections"] == ("hash by socket address" if vm.kernel == "5.10"
-                                       else "array, else storage in the socket")
-    assert {run["connections_in"] for run in vm.runs()} == {vm.probe["connections"]}
 
 
 @on_all

@@ -50,7 +50,7 @@ static __always_inline void bytes_begin(struct bytes *ret_bytes, __u32 count)
 	struct bytes_buffer vector = {};
 	struct system_call call;
 
-	system_call_now(&call);
+	syscall_read((void *)bpf_task_pt_regs(bpf_get_current_task_btf()), &call);
 	*ret_bytes = (struct bytes){};
 	if (bytes_is_single(call.number)) {
 		ret_bytes->at = call.second;

@@ -23,7 +23,7 @@
  */
 static __always_inline struct conn *place_take(const void *sk, const struct conn *first, __u64 now)
 {
-	struct conn_place *place = config.plain ? NULL : place_of(sk);
+	struct conn_place *place = place_of(sk);
 	__u64 key = (__u64)sk, before;
 
 	if (!place)
@@ -40,7 +40,7 @@ static __always_inline struct conn *place_take(const void *sk, const struct conn
 /* The connection is over. A closed socket has no port any more (tcp_set_state()), so no program looks it up again. */
 static __always_inline void place_leave(const void *sk)
 {
-	struct conn_place *place = config.plain ? NULL : place_of(sk);
+	struct conn_place *place = place_of(sk);
 
 	if (!place || place->sk != (__u64)sk)
 		return;

@@ -13,6 +13,13 @@
 
 #define STATE_DEAD 0x80 /* TASK_DEAD */
 
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct task_struct___sched {
+	int pid; /* the thread's number */
+	unsigned int __state;
+};
+#pragma clang attribute pop
+
 static __always_inline void left(bool preempted, const struct task_struct___sched *task, __u64 now)
 {
 	struct thread *t = thread_known(task->pid);
@@ -20,7 +27,7 @@ static __always_inline void left(bool preempted, const struct task_struct___sche
 
 	if (!t)
 		return;
-	state = state_of(task);
+	state = task->__state;
 	t->switches++;
 	thread_enter(t, preempted || !state ? THREAD_RUNNABLE : THREAD_BLOCKED, now);
 	if (!preempted && state & STATE_DEAD)

@@ -12,22 +12,12 @@
 
 static __always_inline struct talk *talk_of(const void *sk)
 {
-	__u64 key = (__u64)sk;
-
-	if (config.plain)
-		return bpf_map_lookup_elem(&talks_by_address, &key);
 	return bpf_sk_storage_get(&talks, (void *)sk, 0, 0);
 }
 
-/* NULL: the kernel has no memory, or the map no room. */
+/* NULL: the kernel has no memory. */
 static __always_inline struct talk *talk_new(const void *sk)
 {
-	__u64 key = (__u64)sk;
-
-	if (config.plain) {
-		bpf_map_update_elem(&talks_by_address, &key, &talk_nothing, BPF_ANY);
-		return bpf_map_lookup_elem(&talks_by_address, &key);
-	}
 	return bpf_sk_storage_get(&talks, (void *)sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 }
 
@@ -79,7 +69,7 @@ static __always_inline void side_pass(struct talk_side *s, __u32 count)
 #else
 #define WALK_FOLLOWS 0
 #define WALK_STEP    static __always_inline
-/* No loop: clang jumps into the midst of some, which 5.10 does not take. */
+/* No loop: clang jumps into the midst of some, which old kernels do not take. */
 #define WALK(talk, steps, few, step)                                                  \
 	((void)((few) && (step(0, &(talk)) || step(1, &(talk)) || step(2, &(talk)) || \
 			  step(3, &(talk)) || step(4, &(talk)) || step(5, &(talk)))))

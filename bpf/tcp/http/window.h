@@ -15,7 +15,7 @@
 #ifndef BPF_TCP_HTTP_WINDOW_H
 #define BPF_TCP_HTTP_WINDOW_H
 
-#include "compat.h"
+#include "atomic.h"
 #include "tcp/state/http2.h"
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * State of a connection whose protocol is not known yet, or that speaks TLS. Few connections need it, so it is kept
- * apart: in storage of the socket, or where config.plain by the socket's address. Neighbours: walk.h, state.h.
+ * apart: in storage of the socket. Neighbours: walk.h, state.h.
  */
 #ifndef BPF_TCP_STATE_TALK_H
 #define BPF_TCP_STATE_TALK_H
@@ -115,14 +115,6 @@ struct talks_map {
 	__type(value, struct talk);
 };
 
-struct talks_by_address_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1); /* set before load */
-	__type(key, __u64);
-	__type(value, struct talk);
-};
-
 DECLARE_ARRAY(tickets, struct tickets, 1, 0);
 
 /* State of a read whose requests are counted (batch.h), one per CPU. */
@@ -146,9 +138,5 @@ struct batches_map {
 
 extern struct batches_map batches SEC(".maps");
 extern struct talks_map talks SEC(".maps");
-extern struct talks_by_address_map talks_by_address SEC(".maps");
-
-/* A struct talk of zeros, which is too large for the stack. */
-extern __u64 talk_nothing[sizeof(struct talk) / sizeof(__u64)];
 
 #endif

@@ -228,8 +228,6 @@ def test_probe_says_what_the_kernel_allows():
     result = run([OBSERVER, "probe", "--json"], check=False)
     document = json.loads(result.stdout)
     assert document["kernel"] == os.uname().release
-    with Observer(ports=[free_port()]) as observer:
-        assert observer.document()["connections_in"] == document["connections"]
     works = {c["program"]: c["works"] for c in document["candidates"]}
     assert works["exchange_ready"] and works["exchange_recv"] and works["exchange_send"]
     assert all(document["stages"][stage]["measured"] for stage in

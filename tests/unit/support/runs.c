@@ -602,7 +602,6 @@ struct run *support_full_run(void)
 	fill_service(need(ARRAY_APPEND(run->services, run->service_count)), &sequence);
 	fill_service(need(ARRAY_APPEND(run->services, run->service_count)), &sequence);
 	run->services_dropped = next(&sequence);
-	run->connections_in = text("storage in the socket");
 	run->cost = need(calloc(1, sizeof(*run->cost)));
 	fill_cost(run->cost, &sequence);
 	run->driver = need(calloc(1, sizeof(*run->driver)));
@@ -704,7 +703,6 @@ struct run *support_observer_run(void)
 {
 	struct run *run = labelled_run("sojourn 0.1.0", 2100000000);
 
-	run->connections_in = text("storage in the socket");
 	support_add_service(run, 8080, 1000);
 	run->cost = need(calloc(1, sizeof(*run->cost)));
 	run->cost->cpu_ns = 12000000;

@@ -393,7 +393,6 @@ static void observers_of_several_hosts(void **state)
 	assert_string_equal(a->services[1].host, "other");
 	assert_null(a->host);
 	assert_string_equal(a->kernel, "6.18.0");
-	assert_string_equal(a->connections_in, "storage in the socket");
 	assert_int_equal(a->cost->cpu_ns, 24000000);
 	assert_string_equal(a->driver->host, "client");
 	assert_string_equal(a->tool, "sojourn 0.1.0 + sojourn-drive 0.1.0");
