@@ -15,16 +15,17 @@ function answerOf(side, node) {
 		node.append(element("p", {class: "warn"}, `settings differ: ${side.settings}`));
 }
 
-function compareSection({sides, rows}) {
+function compareSection({names, sides, rows}) {
 	const node = section("Compared with the first run");
 	sides.forEach((side) => answerOf(side, node));
-	const others = data.names.slice(1);
-	node.append(table(["", data.names[0], ...others.flatMap((name) => [name, "change", "how surely"])],
+	const others = names.slice(1);
+	node.append(table(["", names[0], ...others.flatMap((name) => [name, "change", "how surely"])],
 		rows.map((row) => [row.label, compared(row, row.before), ...row.after.flatMap((side) => [
 			compared(row, side.value),
 			element("td", {class: side.better === null ? null : side.better ? "good" : "bad"},
 				side.change === null ? "–" : change(side.change)),
 			element("td", {class: "text"}, side.surety)])])),
 	element("p", {class: "dim"},
-		"The rank-sum test over the runs' intervals (Mann and Whitney 1947), where there are enough of them."));
+		"The rank-sum test (Mann and Whitney 1947): over the runs of both folders, whose medians are shown; of two "
+		+ "single runs, over their intervals, whose scatter says nothing of how equal runs differ."));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares runs: how each figure differs from the first run's, and whether the difference exceeds
- * the noise between the runs' intervals.
+ * Compares runs: how each figure differs from the first side's. A side is one run, or several of
+ * equal settings. Only the latter say what equal runs differ by: neighbouring intervals of one run
+ * resemble each other, whatever the machine did meanwhile.
  */
 #ifndef SOJOURN_COMPARE_H
 #define SOJOURN_COMPARE_H
@@ -16,12 +17,23 @@
 /* Minimum of intervals per run for the test's normal approximation. */
 #define COMPARE_INTERVALS 8U
 
-/* One run's figure against the first run's. */
+/* Minimum of runs per side: with fewer, no p-value of the approximation is significant. */
+#define COMPARE_RUNS 6U
+
+/* Runs of equal settings. */
+struct compare_group {
+	const char *name;
+	struct run *const *runs;
+	size_t count;
+};
+
+/* One side's figure, of several runs the median, against the first side's. */
 struct compare_side {
 	struct run_ratio value;
 	struct run_ratio change;  /* (value - first) / first; not known if first is 0 */
 	struct run_ratio p_value; /* two-sided; not known: see reason */
-	const char *reason;	  /* static text; NULL: p_value is known */
+	bool of_intervals;  /* p_value is of one run's intervals: no more than their scatter */
+	const char *reason; /* static text; NULL: p_value is known */
 };
 
 struct compare_row {
@@ -29,18 +41,20 @@ struct compare_row {
 	const char *unit;  /* "ns", "/s", "" */
 	bool lower_is_better;
 	struct run_ratio first;
-	struct compare_side *sides; /* one for each further run */
+	struct compare_side *sides; /* one for each further group */
 };
 
 struct compare {
-	struct run *const *runs; /* borrowed: the first, and one for each side */
-	const char *const *names;
-	struct compare_row *rows; /* figures of at least one run */
+	struct compare_group *groups; /* the first, and one for each side; runs are borrowed */
+	struct compare_row *rows;     /* figures of at least one run */
 	size_t row_count;
 	size_t side_count;
 };
 
-/* Compare 2 or more runs; @runs and @names stay the caller's. NULL without memory. */
+/*
+ * Compare 2 or more runs; @runs and @names stay the caller's. Runs of the same name that follow each
+ * other are one side. NULL without memory.
+ */
 struct compare *compare_runs(struct run *const *runs, const char *const *names, size_t count);
 void compare_free(struct compare *compare);
 DEFINE_CLEANUP(struct compare *, compare_free)
@@ -57,7 +71,10 @@ enum compare_verdict {
 enum compare_verdict compare_judge(const struct compare_row *row, const struct compare_side *side);
 
 #define COMPARE_TEXT 64
-/* Describe the certainty: "p = 0.034: not shown at 1 %", "not tested: fewer than 8 intervals". */
+/*
+ * Describe the certainty: "p = 0.034: not shown at 1 %", "beyond the intervals' scatter", "not
+ * tested: fewer than 8 intervals".
+ */
 const char *compare_surety(const struct compare_row *row, const struct compare_side *side,
 			   char ret_text[static COMPARE_TEXT]);
 /* Write a figure with its unit; "-": not known. */
@@ -65,9 +82,9 @@ const char *compare_figure(const struct compare_row *row, struct run_ratio value
 			   char ret_text[static COMPARE_TEXT]);
 
 /*
- * Describe for people the changes from the first run to @side's: lines, the first of which is the
- * answer. List differing settings: "connections 8 → 16; duration 5.00 s → 10.00 s", or "". NULL
- * without memory.
+ * Describe for people the changes from the first group to @side's: lines, the first of which is the
+ * answer. List differing settings, of each side's first run: "connections 8 → 16; duration 5.00 s →
+ * 10.00 s", or "". NULL without memory.
  */
 char *compare_answer(const struct compare *compare, size_t side);
 char *compare_settings(const struct compare *compare, size_t side);

@@ -66,7 +66,7 @@ int report_csv(const struct run *run, FILE *file);
  */
 int report_hlog(const struct run *run, FILE *file);
 
-/* Compare 2 or more runs with the first, for people; -ENOMEM. */
+/* Compare 2 or more runs with the first, for people, as compare_runs() groups them; -ENOMEM. */
 int report_compare(struct run *const *runs, const char *const *names, size_t count,
 		   const struct report_options *options, FILE *file);
 

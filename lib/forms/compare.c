@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sojourn/report.h"
 #include "sojourn/sweep.h"
@@ -232,8 +233,8 @@ static size_t collect(const struct run *run, const struct figure *figure, double
 	return count;
 }
 
-static int test(const struct run *first, const struct run *run, const struct figure *figure,
-		struct compare_side *side)
+static int test_intervals(const struct run *first, const struct run *run,
+			  const struct figure *figure, struct compare_side *side)
 {
 	double a[RUN_INTERVALS_MAX], b[RUN_INTERVALS_MAX];
 	size_t a_count, b_count;
@@ -249,42 +250,132 @@ static int test(const struct run *first, const struct run *run, const struct fig
 		return 0;
 	r = compare_rank_sum(a, a_count, b, b_count, &side->p_value.value);
 	side->p_value.known = !r;
+	side->of_intervals = true;
 	side->reason = NULL;
 	return r;
 }
 
-_Static_assert(COMPARE_INTERVALS == 8, "the reason in test()");
+_Static_assert(COMPARE_INTERVALS == 8, "the reason in test_intervals()");
 
-static int compare_side(const struct run *first, const struct run *run, const struct figure *figure,
-			const struct compare_row *row, struct compare_side *side)
+/* A figure of each run of a group, in ascending order. */
+struct sample {
+	const struct compare_group *group;
+	double *values; /* NULL: a run lacks it */
+};
+
+static void free_sample(struct sample *sample)
 {
-	side->value = figure->get(run, figure->which);
+	free(sample->values);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const double *one = a, *other = b;
+
+	return (*one > *other) - (*one < *other);
+}
+
+static int get_sample(const struct compare_group *group, const struct figure *figure,
+		      struct sample *ret_sample)
+{
+	autofree double *values = calloc(group->count, sizeof(*values));
+
+	if (!values)
+		return -ENOMEM;
+	*ret_sample = (struct sample){.group = group};
+	for (size_t i = 0; i < group->count; i++) {
+		struct run_ratio value = figure->get(group->runs[i], figure->which);
+
+		if (!value.known)
+			return 0;
+		values[i] = value.value;
+	}
+	qsort(values, group->count, sizeof(*values), by_number);
+	ret_sample->values = TAKE_PTR(values);
+	return 0;
+}
+
+static struct run_ratio median_of(const struct sample *sample)
+{
+	size_t count = sample->group->count;
+
+	return sample->values
+		       ? known((sample->values[(count - 1) / 2] + sample->values[count / 2]) / 2)
+		       : (struct run_ratio){0};
+}
+
+static int test(const struct sample *first, const struct sample *other, const struct figure *figure,
+		struct compare_side *side)
+{
+	size_t a_count = first->group->count, b_count = other->group->count;
+	int r;
+
+	if (a_count == 1 && b_count == 1)
+		return test_intervals(first->group->runs[0], other->group->runs[0], figure, side);
+	side->reason = "fewer than 6 runs";
+	if (a_count < COMPARE_RUNS || b_count < COMPARE_RUNS)
+		return 0;
+	r = compare_rank_sum(first->values, a_count, other->values, b_count, &side->p_value.value);
+	side->p_value.known = !r;
+	side->reason = NULL;
+	return r;
+}
+
+_Static_assert(COMPARE_RUNS == 6, "the reason in test()");
+
+static int compare_side(const struct sample *first, const struct compare_group *group,
+			const struct figure *figure, const struct compare_row *row,
+			struct compare_side *side)
+{
+	CLEANUP(free_sample) struct sample other = {0};
+	int r = get_sample(group, figure, &other);
+
+	if (r)
+		return r;
+	side->value = median_of(&other);
 	if (!row->first.known || !side->value.known) {
 		side->reason = "only one of them has it";
 		return 0;
 	}
 	if (row->first.value > 0)
 		side->change = known((side->value.value - row->first.value) / row->first.value);
-	return test(first, run, figure, side);
+	return test(first, &other, figure, side);
 }
 
-static int compare_row(struct compare_row *row, struct run *const *runs, size_t count,
+static int compare_row(struct compare_row *row, const struct compare *compare,
 		       const struct figure *figure)
 {
-	int r = 0;
+	CLEANUP(free_sample) struct sample first = {0};
+	int r = get_sample(&compare->groups[0], figure, &first);
 
 	*row = (struct compare_row){
 		.label = figure->label,
 		.unit = figure->unit,
 		.lower_is_better = figure->lower_is_better,
-		.first = figure->get(runs[0], figure->which),
-		.sides = calloc(count, sizeof(*row->sides)),
+		.sides = calloc(compare->side_count + 1, sizeof(*row->sides)),
 	};
-	if (!row->sides)
+	if (r || !row->sides)
 		return -ENOMEM;
-	for (size_t i = 1; i < count && !r; i++)
-		r = compare_side(runs[0], runs[i], figure, row, &row->sides[i - 1]);
+	row->first = median_of(&first);
+	for (size_t i = 0; i < compare->side_count && !r; i++)
+		r = compare_side(&first, &compare->groups[i + 1], figure, row, &row->sides[i]);
 	return r;
+}
+
+static void group_runs(struct compare *compare, struct run *const *runs, const char *const *names,
+		       size_t count)
+{
+	struct compare_group *last = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (last && !strcmp(last->name, names[i])) {
+			last->count++;
+			continue;
+		}
+		last = last ? last + 1 : compare->groups;
+		*last = (struct compare_group){names[i], &runs[i], 1};
+	}
+	compare->side_count = last ? (size_t)(last - compare->groups) : 0;
 }
 
 struct compare *compare_runs(struct run *const *runs, const char *const *names, size_t count)
@@ -293,12 +384,11 @@ struct compare *compare_runs(struct run *const *runs, const char *const *names, 
 
 	if (!compare)
 		return NULL;
-	compare->side_count = count - 1;
-	compare->runs = runs;
-	compare->names = names;
+	compare->groups = calloc(count, sizeof(*compare->groups));
 	compare->rows = calloc(ARRAY_SIZE(figures), sizeof(*compare->rows));
-	if (!compare->rows)
+	if (!compare->groups || !compare->rows)
 		return NULL;
+	group_runs(compare, runs, names, count);
 	for (size_t i = 0; i < ARRAY_SIZE(figures); i++) {
 		bool known = false;
 
@@ -306,7 +396,7 @@ struct compare *compare_runs(struct run *const *runs, const char *const *names, 
 			known |= figures[i].get(runs[k], figures[i].which).known;
 		if (!known)
 			continue;
-		if (compare_row(&compare->rows[compare->row_count++], runs, count, &figures[i]))
+		if (compare_row(&compare->rows[compare->row_count++], compare, &figures[i]))
 			return NULL;
 	}
 	return TAKE_PTR(compare);
@@ -317,5 +407,6 @@ void compare_free(struct compare *compare)
 	for (size_t i = 0; i < compare->row_count; i++)
 		free(compare->rows[i].sides);
 	free(compare->rows);
+	free(compare->groups);
 	free(compare);
 }

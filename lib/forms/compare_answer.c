@@ -23,26 +23,33 @@ enum compare_verdict compare_judge(const struct compare_row *row, const struct c
 									      : COMPARE_WORSE;
 }
 
+/* Intervals of one run say what exceeds their own scatter, never how equal runs differ. */
+static const char *const scatter_texts[] = {
+	[COMPARE_UNSHOWN] = "within the intervals' scatter",
+	[COMPARE_ALIKE] = "only intervals differ",
+	[COMPARE_BETTER] = "beyond the intervals' scatter",
+	[COMPARE_WORSE] = "beyond the intervals' scatter",
+};
+
+static const char *const run_texts[] = {
+	[COMPARE_UNSHOWN] = "not shown at 1 %",
+	[COMPARE_ALIKE] = "only single runs differ",
+	[COMPARE_BETTER] = "shown at 1 %",
+	[COMPARE_WORSE] = "shown at 1 %",
+};
+
 const char *compare_surety(const struct compare_row *row, const struct compare_side *side,
 			   char ret_text[static COMPARE_TEXT])
 {
-	switch (compare_judge(row, side)) {
-	case COMPARE_UNTESTED:
+	enum compare_verdict verdict = compare_judge(row, side);
+
+	if (verdict == COMPARE_UNTESTED)
 		snprintf(ret_text, COMPARE_TEXT, "not tested: %s", side->reason);
-		break;
-	case COMPARE_UNSHOWN:
-		snprintf(ret_text, COMPARE_TEXT, "p = %.2g: not shown at 1 %%",
-			 side->p_value.value);
-		break;
-	case COMPARE_ALIKE:
-		snprintf(ret_text, COMPARE_TEXT, "p = %.2g: only intervals differ",
-			 side->p_value.value);
-		break;
-	case COMPARE_BETTER:
-	case COMPARE_WORSE:
-		snprintf(ret_text, COMPARE_TEXT, "p = %.2g: shown at 1 %%", side->p_value.value);
-		break;
-	}
+	else if (side->of_intervals)
+		snprintf(ret_text, COMPARE_TEXT, "%s", scatter_texts[verdict]);
+	else
+		snprintf(ret_text, COMPARE_TEXT, "p = %.2g: %s", side->p_value.value,
+			 run_texts[verdict]);
 	return ret_text;
 }
 
@@ -63,20 +70,29 @@ const char *compare_figure(const struct compare_row *row, struct run_ratio value
 
 /*
  * Write "latency, p99 1.2 ms → 1.5 ms (+25.0 %, p = 4e-05)". If the change is known but not
- * significant, leave out the values.
+ * significant, leave out the values. The p of intervals is only their scatter's, so leave it out.
  */
 static void put_change(const struct compare_row *row, const struct compare_side *side, FILE *file)
 {
 	char before[COMPARE_TEXT], after[COMPARE_TEXT];
+	const char *lead = " (";
 
 	fputs(row->label, file);
 	if (side->p_value.value < COMPARE_SIGNIFICANT || !side->change.known)
 		fprintf(file, " %s \u2192 %s", compare_figure(row, row->first, before),
 			compare_figure(row, side->value, after));
-	fputs(" (", file);
-	if (side->change.known)
-		fprintf(file, "%s, ", as_change(100 * side->change.value));
-	fprintf(file, "p = %.2g)", side->p_value.value);
+	if (side->change.known) {
+		fprintf(file, "%s%s", lead, as_change(100 * side->change.value));
+		lead = ", ";
+	}
+	if (!side->of_intervals)
+		fprintf(file, "%sp = %.2g", lead, side->p_value.value);
+	fputs(side->change.known || !side->of_intervals ? ")" : "", file);
+}
+
+static bool is_of_single_runs(const struct compare *compare, size_t side)
+{
+	return compare->groups[0].count == 1 && compare->groups[side + 1].count == 1;
 }
 
 static size_t count_of(const struct compare *compare, size_t side, enum compare_verdict verdict)
@@ -125,19 +141,30 @@ static void put_headline(const struct compare *compare, size_t side, FILE *file)
 {
 	size_t better = count_of(compare, side, COMPARE_BETTER),
 	       worse = count_of(compare, side, COMPARE_WORSE);
-	const char *first = compare->names[0], *name = compare->names[side + 1];
+	const char *first = compare->groups[0].name, *name = compare->groups[side + 1].name;
+	bool single = is_of_single_runs(compare, side);
 
 	if (better || worse)
-		fprintf(file, "%s is %s than %s, shown at 1 %%\n", name,
+		fprintf(file, "%s %s %s than %s, %s\n", name, single ? "was" : "is",
 			!worse	  ? "better"
 			: !better ? "worse"
 				  : "better in some and worse in other figures",
-			first);
+			first, single ? "beyond the scatter of their intervals" : "shown at 1 %");
 	else if (count_of(compare, side, COMPARE_UNTESTED) == compare->row_count)
 		fprintf(file, "whether %s differs from %s is not known: %s\n", name, first,
 			why_untested(compare, side));
 	else
-		fprintf(file, "no change from %s to %s is shown at 1 %%\n", first, name);
+		fprintf(file, "no change from %s to %s is %s\n", first, name,
+			single ? "beyond the scatter of their intervals" : "shown at 1 %");
+	if (single && (better || worse))
+		fputs("equal runs may differ as much: repeat both in turn, and compare folders of "
+		      "6 documents or more\n",
+		      file);
+}
+
+static bool is_limited(const struct run *run)
+{
+	return run->driver && run->driver->limited;
 }
 
 /* A figure limited by the driver says nothing about the server. */
@@ -146,11 +173,14 @@ static void put_limited(const struct compare *compare, size_t side, FILE *file)
 	const size_t which[] = {0, side + 1};
 
 	for (size_t i = 0; i < ARRAY_SIZE(which); i++) {
-		const struct run *run = compare->runs[which[i]];
+		const struct compare_group *group = &compare->groups[which[i]];
+		size_t k = 0;
 
-		if (run->driver && run->driver->limited)
+		while (k < group->count && !is_limited(group->runs[k]))
+			k++;
+		if (k < group->count)
 			fprintf(file, "LIMITED BY THE DRIVER, not by the server: %s (%s)\n",
-				compare->names[which[i]], run->driver->limited->by);
+				group->name, group->runs[k]->driver->limited->by);
 	}
 }
 
@@ -166,6 +196,8 @@ char *compare_answer(const struct compare *compare, size_t side)
 	put_limited(compare, side, file);
 	put_all(compare, side, COMPARE_WORSE, "worse: ", file);
 	put_all(compare, side, COMPARE_BETTER, "better: ", file);
-	put_all(compare, side, COMPARE_UNSHOWN, "not shown at 1 %: ", file);
+	put_all(compare, side, COMPARE_UNSHOWN,
+		is_of_single_runs(compare, side) ? "within their scatter: " : "not shown at 1 %: ",
+		file);
 	return fclose(file) ? NULL : TAKE_PTR(text);
 }

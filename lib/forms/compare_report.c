@@ -35,7 +35,8 @@ static void print_surety(const struct page *page, const struct compare_row *row,
 
 	if (page->width >= TABLE_WIDTH + SURETY_WIDTH)
 		page_left(page, 0, "   %s", compare_surety(row, side, text));
-	else if (side->p_value.known && page->width >= TABLE_WIDTH + PROBABILITY_WIDTH)
+	else if (side->p_value.known && !side->of_intervals &&
+		 page->width >= TABLE_WIDTH + PROBABILITY_WIDTH)
 		page_left(page, 0, "   p = %.2g", side->p_value.value);
 }
 
@@ -96,8 +97,8 @@ static void print_table(const struct page *page, const struct compare *compare, 
 {
 	page_style(page, STYLE_DIM);
 	page_left(page, LABEL_WIDTH, "%s", "");
-	page_right(page, FIGURE_WIDTH, "%s", tail_of(compare->names[0]));
-	page_right(page, FIGURE_WIDTH, "%s", tail_of(compare->names[side + 1]));
+	page_right(page, FIGURE_WIDTH, "%s", tail_of(compare->groups[0].name));
+	page_right(page, FIGURE_WIDTH, "%s", tail_of(compare->groups[side + 1].name));
 	page_right(page, CHANGE_WIDTH, "%s", "change");
 	page_style(page, STYLE_PLAIN);
 	fputc('\n', page->file);
@@ -118,15 +119,15 @@ static int print_side(const struct page *page, const struct compare *compare, si
 	return 0;
 }
 
-static int print_sides(const struct compare *compare, size_t count,
-		       const struct report_options *options, FILE *file)
+static int print_sides(const struct compare *compare, const struct report_options *options,
+		       FILE *file)
 {
 	struct page page = {.file = file,
 			    .colour = options->colour,
 			    .width = options->width ? options->width : DEFAULT_WIDTH};
 	int err = 0;
 
-	for (size_t i = 0; i + 1 < count && !err; i++) {
+	for (size_t i = 0; i < compare->side_count && !err; i++) {
 		fputs(i ? "\n" : "", file);
 		err = print_side(&page, compare, i);
 	}
@@ -145,7 +146,7 @@ int report_compare(struct run *const *runs, const char *const *names, size_t cou
 	memory = compare ? open_memstream(&text, &size) : NULL;
 	if (!memory)
 		return -ENOMEM;
-	err = print_sides(compare, count, options, memory);
+	err = print_sides(compare, options, memory);
 	if (fclose(memory) || err)
 		return err ? err : -ENOMEM;
 	if (options->ascii)

@@ -270,7 +270,8 @@ static int put_words(const struct run *first, const struct run *other, FILE *fil
 
 char *compare_settings(const struct compare *compare, size_t side)
 {
-	const struct run *first = compare->runs[0], *other = compare->runs[side + 1];
+	const struct run *first = compare->groups[0].runs[0],
+			 *other = compare->groups[side + 1].runs[0];
 	autofree char *text = NULL;
 	size_t size;
 	FILE *file = open_memstream(&text, &size);

@@ -87,13 +87,18 @@ static json_t *side_json(const struct compare *compare, size_t side)
 
 static json_t *compare_json(const struct compare *compare)
 {
-	json_t *rows = json_array(), *sides = json_array();
+	json_t *rows = json_array(), *sides = json_array(), *names = json_array();
 
+	for (size_t i = 0; i <= compare->side_count; i++) {
+		const char *name = compare->groups[i].name;
+
+		json_array_append_new(names, json_stringn_nocheck(name, strlen(name)));
+	}
 	for (size_t i = 0; i < compare->row_count; i++)
 		json_array_append_new(rows, row_json(&compare->rows[i], compare->side_count));
 	for (size_t i = 0; i < compare->side_count; i++)
 		json_array_append_new(sides, side_json(compare, i));
-	return json_pack("{s:o, s:o}", "sides", sides, "rows", rows);
+	return json_pack("{s:o, s:o, s:o}", "names", names, "sides", sides, "rows", rows);
 }
 
 /* Write a value, and let go of it. */

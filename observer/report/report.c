@@ -2,9 +2,11 @@
 /* Reads run documents, merges them, prints the report; see report.h. */
 #include "report.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sinks/recording/recording.h"
 #include "output.h"
@@ -30,7 +32,10 @@ struct options {
 	bool verbose;
 };
 
-/* The subject of a report: one run of all documents, or each of them. */
+/*
+ * The subject of a report: one run of all documents, or each of them. Documents of a folder have its
+ * name, which makes them one side of a comparison.
+ */
 struct set {
 	struct run **runs;
 	char **names;
@@ -65,8 +70,9 @@ static const struct cli_option rows[] = {
 	{"format", 'f', "FORM", "Which form: text (default), html, markdown, json, csv or hlog.",
 	 CLI_SET, .offset = offsetof(struct options, format), .set = set_format},
 	{"compare", 'c', NULL,
-	 "Keep the FILEs apart, and print how the others differ from the first.", CLI_FLAG,
-	 AT(compare)},
+	 "Keep the FILEs apart, and print how the others differ from the first. A folder of "
+	 "documents is a run that was repeated.",
+	 CLI_FLAG, AT(compare)},
 	{"verbose", 'v', NULL,
 	 "The whole text report: every percentile, resource and count, not only what comes first; "
 	 "with "
@@ -105,7 +111,8 @@ static const struct cli_command command = {
 		 "Examples:\n"
 		 "  $ sojourn report observer.json driver.json\n"
 		 "  $ sojourn report run.json -o report.html\n"
-		 "  $ sojourn report --compare before.json after.json\n",
+		 "  $ sojourn report --compare before.json after.json\n"
+		 "  $ sojourn report --compare before/ after/\n",
 };
 
 /* Report what the file lacks; all later statements are true of the rest. */
@@ -249,15 +256,61 @@ static int merge_in(struct run *run, const char *path)
 	return r < 0 ? log_errno(r, "cannot merge '%s'", path) : 0;
 }
 
-static int read_into(struct set *set, char *path)
+static int read_into(struct set *set, const char *path, const char *called)
 {
-	autofree char *name = strdup(path);
-	int r = name ? read_one(path, &set->runs[set->count]) : -ENOMEM;
+	size_t room = set->count + 1;
+	struct run **runs = reallocarray(set->runs, room, sizeof(struct run *));
+	char **names = reallocarray(set->names, room, sizeof(*set->names));
+	autofree char *name = strdup(called);
+	int r;
 
+	set->runs = runs ? runs : set->runs;
+	set->names = names ? names : set->names;
+	if (!runs || !names || !name)
+		return log_errno(-ENOMEM, "cannot read '%s'", path);
+	r = read_one(path, &set->runs[set->count]);
 	if (r < 0)
 		return r;
 	set->names[set->count++] = TAKE_PTR(name);
 	return 0;
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat status;
+
+	return !stat(path, &status) && S_ISDIR(status.st_mode);
+}
+
+static int is_document(const struct dirent *entry)
+{
+	const char *dot = strrchr(entry->d_name, '.');
+
+	return dot && dot != entry->d_name && !strcmp(dot, ".json");
+}
+
+/* Read each document of a folder, as a repetition of one run. */
+static int read_folder(struct set *set, char *folder)
+{
+	struct dirent **entries = NULL;
+	int count = scandir(folder, &entries, is_document, alphasort);
+	int r = count < 0 ? log_errno(-errno, "cannot read '%s'", folder) : 0;
+
+	for (char *end = strrchr(folder, '/'); end && end > folder && !end[1];
+	     end = strrchr(folder, '/'))
+		*end = '\0';
+	if (!count)
+		r = cli_error(&command, "'%s': a folder without documents (*.json)", folder);
+	for (int i = 0; i < count; i++) {
+		autofree char *path = NULL;
+
+		if (!r && asprintf(&path, "%s/%s", folder, entries[i]->d_name) < 0)
+			r = log_errno(-ENOMEM, "cannot read '%s'", folder);
+		r = r ? r : read_into(set, path, folder);
+		free(entries[i]);
+	}
+	free(entries);
+	return r;
 }
 
 /* "after" of "runs/after.json". */
@@ -271,16 +324,15 @@ static char *short_name(const char *path)
 	return strndup(base, length);
 }
 
-static bool is_unique(const struct set *set, const char *name)
+static bool is_unique(const struct set *set, const char *path, const char *name)
 {
-	size_t same = 0;
-
 	for (size_t i = 0; i < set->count; i++) {
 		autofree char *other = short_name(set->names[i]);
 
-		same += other && !strcmp(name, other);
+		if (!other || (!strcmp(name, other) && strcmp(path, set->names[i])))
+			return false;
 	}
-	return same == 1;
+	return true;
 }
 
 /* Names without folders say which is which, unless files of several folders are named alike. */
@@ -293,7 +345,7 @@ static int shorten_names(struct set *set)
 
 		if (!name)
 			return -ENOMEM;
-		unique = is_unique(set, name);
+		unique = is_unique(set, set->names[i], name);
 	}
 	for (size_t i = 0; i < set->count && unique; i++) {
 		char *name = short_name(set->names[i]);
@@ -306,19 +358,32 @@ static int shorten_names(struct set *set)
 	return 0;
 }
 
+static int read_side(struct set *set, char *path)
+{
+	return is_folder(path) ? read_folder(set, path) : read_into(set, path, path);
+}
+
+static bool has_two_names(const struct set *set)
+{
+	for (size_t i = 1; i < set->count; i++)
+		if (strcmp(set->names[0], set->names[i]))
+			return true;
+	return false;
+}
+
 static int read_all(const struct options *options, int count, char **paths, struct set *set)
 {
 	int r = 0;
 
-	set->runs = calloc((size_t)count + 1, sizeof(struct run *));
-	set->names = calloc((size_t)count + 1, sizeof(*set->names));
-	if (!set->runs || !set->names) {
-		log_errno(-ENOMEM, "cannot read %d documents", count);
-		return -ENOMEM;
-	}
 	for (int i = 0; !r && i < count; i++)
-		r = i && !options->compare ? merge_in(set->runs[0], paths[i])
-					   : read_into(set, paths[i]);
+		r = options->compare ? read_side(set, paths[i])
+		    : i		     ? merge_in(set->runs[0], paths[i])
+				     : read_into(set, paths[i], paths[i]);
+	if (!r && options->compare && !has_two_names(set))
+		r = cli_error(&command,
+			      "--compare: '%s' is all that is given: give two documents "
+			      "or folders",
+			      set->names[0]);
 	return !r && options->compare ? shorten_names(set) : r;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Comparisons: equal runs show no change, different ones do, and settings are named."""
+"""Comparisons: equal runs show no change, different ones do if repeated, and settings are named."""
 import re
 import shutil
 
@@ -26,13 +26,13 @@ def lab(start):
 
 
 def test_a_run_and_itself(lab, tmp_path):
-    """A copy of a run's document: no change and no difference is shown."""
+    """A copy of a run's document: nothing differs."""
     path = drive(lab.url, tmp_path / "run.json")
     copy = shutil.copy(path, tmp_path / "copy.json")
     text = compare(path, copy)
-    assert text.splitlines()[0] == "no change from run to copy is shown at 1 %"
-    assert ": shown at 1 %" not in text and "settings differ" not in text
-    assert re.search(r"^latency, p99 .*\+0\.0 % +p = 1: not shown at 1 %$", text, re.MULTILINE)
+    assert text.splitlines()[0] == "no change from run to copy is beyond the scatter of their intervals"
+    assert "beyond the intervals' scatter" not in text and "settings differ" not in text
+    assert re.search(r"^latency, p99 .*\+0\.0 % +within the intervals' scatter$", text, re.MULTILINE)
 
 
 @in_quiet
@@ -42,13 +42,43 @@ def test_what_is_slower_is_worse(lab, tmp_path):
     after = drive(f"{lab.url}?service=4ms", tmp_path / "after.json", "-d2s")
     text = compare(before, after)
     with timing():
-        assert text.splitlines()[0] == "after is worse than before, shown at 1 %"
-        shown = re.search(r"^worse: (.*?)^(?:not shown|settings)", text, re.MULTILINE | re.DOTALL)[1]
+        assert text.splitlines()[0] == "after was worse than before, beyond the scatter of their intervals"
+        assert text.splitlines()[1].startswith("equal runs may differ as much")
+        shown = re.search(r"^worse: (.*?)^(?:within|settings)", text, re.MULTILINE | re.DOTALL)[1]
         assert "requests/s, client" in shown and "latency, p50" in shown
-        change = re.search(r"^requests/s, client .* -([\d.]+) %   p = \S+: shown at 1 %$", text, re.MULTILINE)
+        change = re.search(r"^requests/s, client .* -([\d.]+) %   beyond the intervals' scatter$", text, re.MULTILINE)
         assert 40 < float(change[1]) < 60
-        assert compare(after, before).splitlines()[0] == "before is better than after, shown at 1 %"
+        assert compare(after, before).splitlines()[0].startswith("before was better than after")
     assert f"settings differ: target {lab.url} → {lab.url}?service=4ms\n" in text
+
+
+@in_quiet
+def test_folders_of_repeated_runs(lab, tmp_path):
+    """Six runs of each, made in turn: the server takes 2 ms, then 20 ms as requested."""
+    folders = [tmp_path / name for name in ("before", "after")]
+    for folder in folders:
+        folder.mkdir(exist_ok=True)
+    for i in range(6):
+        for folder, query in zip(folders, ("", "?service=20ms"), strict=True):
+            run([DRIVER, lab.url + query, "-c4", "-d300ms", "--quiet", "--json", folder / f"{i}.json"])
+    text = compare(*folders)
+    with timing():
+        assert text.splitlines()[0] == "after is worse than before, shown at 1 %"
+        assert re.search(r"^requests/s, client .* -[\d.]+ %   p = 0\.0051: shown at 1 %$", text, re.MULTILINE)
+        assert compare(f"{folders[1]}/", folders[0]).splitlines()[0] == "before is better than after, shown at 1 %"
+    page = tmp_path / "page.html"
+    run([OBSERVER, "report", "--compare", *folders, "-o", page])
+    assert '"names":["before","after"],"sides"' in page.read_text()
+    (folders[0] / "0.json").unlink()
+    assert compare(*folders).splitlines()[0] == "whether after differs from before is not known: fewer than 6 runs"
+
+
+def test_folders_that_cannot_be_compared(lab, tmp_path):
+    (tmp_path / "empty").mkdir()
+    path = drive(lab.url, tmp_path / "run.json")
+    for files, why in (((path, tmp_path / "empty"), "without documents"), ((path, path), "give two documents")):
+        done = run([OBSERVER, "report", "--compare", *files], check=False)
+        assert done.status == 2 and why in done.stderr
 
 
 def test_settings_are_named(lab, tmp_path):

@@ -169,6 +169,10 @@ static void assert_answer(const struct compare *compare, size_t side, const char
 	assert_string_equal(text, expected);
 }
 
+#define REPEAT                                                                                    \
+	"equal runs may differ as much: repeat both in turn, and compare folders of 6 documents " \
+	"or more\n"
+
 /* The answer is the first line, with the figures of each shown difference. */
 static void test_the_answer(void **state)
 {
@@ -182,13 +186,14 @@ static void test_the_answer(void **state)
 	autocompare struct compare *compare = compare_runs(runs, all, 5);
 
 	assert_non_null(compare);
-	assert_answer(compare, 0, "no change from before to same is shown at 1 %\n");
+	assert_answer(compare, 0,
+		      "no change from before to same is beyond the scatter of their intervals\n");
 	assert_answer(compare, 1,
-		      "worse is worse than before, shown at 1 %\n"
-		      "worse: requests/s, client 101/s \u2192 90.5/s (-10.0 %, p = 0.00011); "
-		      "latency, mean 50.0 \u00b5s \u2192 60.0 \u00b5s (+20.0 %, p = 0.00011); "
-		      "latency, p50 50.1 \u00b5s \u2192 60.1 \u00b5s (+19.9 %, p = 0.00011); "
-		      "latency, p99 50.1 \u00b5s \u2192 60.1 \u00b5s (+19.9 %, p = 0.00011)\n");
+		      "worse was worse than before, beyond the scatter of their intervals\n" REPEAT
+		      "worse: requests/s, client 101/s \u2192 90.5/s (-10.0 %); "
+		      "latency, mean 50.0 \u00b5s \u2192 60.0 \u00b5s (+20.0 %); "
+		      "latency, p50 50.1 \u00b5s \u2192 60.1 \u00b5s (+19.9 %); "
+		      "latency, p99 50.1 \u00b5s \u2192 60.1 \u00b5s (+19.9 %)\n");
 	assert_answer(compare, 3,
 		      "whether few differs from before is not known: fewer than 8 "
 		      "intervals\n");
@@ -196,12 +201,12 @@ static void test_the_answer(void **state)
 	assert_non_null(same->driver->limited);
 	same->driver->limited->by = strdup("cpu");
 	assert_answer(compare, 0,
-		      "no change from before to same is shown at 1 %\n"
+		      "no change from before to same is beyond the scatter of their intervals\n"
 		      "LIMITED BY THE DRIVER, not by the server: same (cpu)\n");
 }
 
 /*
- * Figures without a shown difference have their p. Errors where there were none are worse, although
+ * Figures within the scatter are named. Errors where there were none are worse, although
  * no factor exists.
  */
 static void test_what_is_not_shown(void **state)
@@ -226,11 +231,83 @@ static void test_what_is_not_shown(void **state)
 	assert_int_equal(compare_judge(&compare->rows[0], &compare->rows[0].sides[0]),
 			 COMPARE_UNSHOWN);
 	assert_string_equal(compare_surety(&compare->rows[0], &compare->rows[0].sides[0], text),
-			    "p = 0.4: not shown at 1 %");
+			    "within the intervals' scatter");
 	assert_answer(compare, 0,
-		      "after is worse than before, shown at 1 %\n"
-		      "worse: errors/s 0/s \u2192 100/s (p = 1.6e-05)\n"
-		      "not shown at 1 %: requests/s, client (-5.0 %, p = 0.4)\n");
+		      "after was worse than before, beyond the scatter of their intervals\n" REPEAT
+		      "worse: errors/s 0/s \u2192 100/s\n"
+		      "within their scatter: requests/s, client (-5.0 %)\n");
+}
+
+#define REPEATED (2 * COMPARE_RUNS)
+
+static void free_runs(struct run *(*runs)[REPEATED])
+{
+	for (size_t i = 0; i < REPEATED; i++)
+		run_free((*runs)[i]);
+}
+
+/*
+ * Make runs of two sides in turn. Each is steady, and 10 faster than the one before it, as if the
+ * machine did less and less. Those of the second side are @more faster.
+ */
+static void make_repeated(struct run *(*runs)[REPEATED], uint64_t more)
+{
+	for (size_t i = 0; i < COMPARE_RUNS; i++) {
+		(*runs)[i] = make_run(10, 100 + 20 * i, 50000);
+		(*runs)[COMPARE_RUNS + i] = make_run(10, 110 + 20 * i + more, 50000 - 100 * more);
+	}
+}
+
+/* Equal runs that differ from each other, far beyond the scatter within them, are no change. */
+static void test_equal_runs_that_drift(void **state)
+{
+	CLEANUP(free_runs) struct run *runs[REPEATED] = {0};
+	const char *called[REPEATED];
+	autocompare struct compare *compare = NULL;
+	const struct compare_row *rate;
+
+	make_repeated(&runs, 0);
+	for (size_t i = 0; i < REPEATED; i++)
+		called[i] = i < COMPARE_RUNS ? "before" : "after";
+	compare = compare_runs(&runs[0], called, REPEATED);
+	assert_non_null(compare);
+	assert_int_equal(compare->side_count, 1);
+	assert_int_equal(compare->groups[1].count, COMPARE_RUNS);
+	rate = find(compare, "requests/s, client");
+	near(rate->first.value, 150.5); /* the median */
+	assert_int_equal(compare_judge(rate, &rate->sides[0]), COMPARE_UNSHOWN);
+	compare_free(TAKE_PTR(compare));
+	compare = compare_runs((struct run *[]){runs[0], runs[COMPARE_RUNS]}, names, 2);
+	assert_non_null(compare);
+	rate = find(compare, "requests/s, client");
+	assert_int_equal(compare_judge(rate, &rate->sides[0]), COMPARE_BETTER);
+	assert_true(rate->sides[0].of_intervals);
+}
+
+static void test_repeated_runs(void **state)
+{
+	CLEANUP(free_runs) struct run *runs[REPEATED] = {0};
+	const char *called[REPEATED];
+	autocompare struct compare *compare = NULL;
+	autofree char *text = NULL;
+
+	make_repeated(&runs, 200);
+	for (size_t i = 0; i < REPEATED; i++)
+		called[i] = i < COMPARE_RUNS ? "before" : "after";
+	compare = compare_runs(&runs[0], called, REPEATED);
+	assert_non_null(compare);
+	text = compare_answer(compare, 0);
+	assert_non_null(text);
+	*strchrnul(text, ';') = '\0';
+	assert_string_equal(text,
+			    "after is better than before, shown at 1 %\n"
+			    "better: requests/s, client 151/s \u2192 361/s (+140 %, p = 0.0051)");
+	compare_free(TAKE_PTR(compare));
+	/* Without one of them, there are too few. */
+	compare = compare_runs(&runs[1], &called[1], REPEATED - 1);
+	assert_non_null(compare);
+	assert_answer(compare, 0,
+		      "whether after differs from before is not known: fewer than 6 runs\n");
 }
 
 static void assert_settings(struct run *first, struct run *other, const char *expected)
@@ -294,6 +371,8 @@ int main(void)
 		cmocka_unit_test(test_what_one_run_lacks_is_not_compared),
 		cmocka_unit_test(test_the_answer),
 		cmocka_unit_test(test_what_is_not_shown),
+		cmocka_unit_test(test_equal_runs_that_drift),
+		cmocka_unit_test(test_repeated_runs),
 		cmocka_unit_test(test_settings),
 	};
 
