@@ -22,17 +22,29 @@ static void arm(struct alarm *alarm, uint64_t at_ns)
 	timerfd_settime(alarm->fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
+static void on_check(uv_check_t *check)
+{
+	struct alarm *alarm = check->data;
+
+	uv_check_stop(check);
+	alarm->due_ns = alarm->armed_ns;
+	alarm->armed_ns = NEVER;
+	alarm->ring(alarm->user);
+	if (alarm->armed_ns == NEVER)
+		arm(alarm, NEVER);
+}
+
+/*
+ * Ring after the other events that the loop has found. If it is late, they may be the end of a
+ * connection on which a request would leave.
+ */
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
 	struct alarm *alarm = poll->data;
 
 	(void)status;
 	(void)events;
-	alarm->due_ns = alarm->armed_ns;
-	alarm->armed_ns = NEVER;
-	alarm->ring(alarm->user);
-	if (alarm->armed_ns == NEVER)
-		arm(alarm, NEVER);
+	uv_check_start(&alarm->check, on_check);
 }
 
 int alarm_open(struct alarm *alarm, uv_loop_t *loop, void (*ring)(void *user), void *user)
@@ -50,6 +62,8 @@ int alarm_open(struct alarm *alarm, uv_loop_t *loop, void (*ring)(void *user), v
 		return err;
 	}
 	alarm->poll.data = alarm;
+	uv_check_init(loop, &alarm->check);
+	alarm->check.data = alarm;
 	return uv_poll_start(&alarm->poll, UV_READABLE, on_ready);
 }
 
@@ -63,8 +77,10 @@ static void on_close(uv_handle_t *handle)
 
 void alarm_close(struct alarm *alarm)
 {
-	if (alarm->fd >= 0)
-		uv_close((uv_handle_t *)&alarm->poll, on_close);
+	if (alarm->fd < 0)
+		return;
+	uv_close((uv_handle_t *)&alarm->check, NULL);
+	uv_close((uv_handle_t *)&alarm->poll, on_close);
 }
 
 void alarm_set(struct alarm *alarm, uint64_t at_ns)
