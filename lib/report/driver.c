@@ -250,15 +250,11 @@ static void report_responses(const struct page *page, const struct run_driver *d
 	items_count(&items, "errors", run_driver_errors(driver));
 }
 
-/* Requests beyond the server's limit wait. */
 static void report_streams(const struct page *page, const struct run_driver *driver)
 {
 	autoitems struct items items = items_begin(page, "streams", label_columns(driver));
 
 	items_add(&items, "up to %s at a time on a connection", as_count(driver->streams));
-	if (driver->streams_allowed.known && driver->streams_allowed.value < driver->streams)
-		items_add(&items, "the server allows only %s, the others wait",
-			  as_count(driver->streams_allowed.value));
 }
 
 static bool is_grpc(const struct run_driver *driver)

@@ -67,6 +67,18 @@ static bool tell_lost(const struct run_driver *driver, size_t size, char *ret_te
 	return true;
 }
 
+/* The load is then less than asked for. */
+static bool tell_streams(const struct run_driver *driver, size_t size, char *ret_text)
+{
+	if (!driver->streams_allowed.known || driver->streams_allowed.value >= driver->streams)
+		return false;
+	snprintf(ret_text, size,
+		 "the server allows only %s of %s streams at a time on a connection: further "
+		 "requests wait",
+		 as_count(driver->streams_allowed.value), as_count(driver->streams));
+	return true;
+}
+
 size_t report_notes(const struct run_driver *driver,
 		    struct report_note ret_notes[static REPORT_NOTES])
 {
@@ -74,6 +86,7 @@ size_t report_notes(const struct run_driver *driver,
 	size_t notes = report_interrupted(driver, sizeof(ret_notes->text), ret_notes[0].text);
 
 	notes += tell_lost(driver, sizeof(ret_notes->text), ret_notes[notes].text);
+	notes += tell_streams(driver, sizeof(ret_notes->text), ret_notes[notes].text);
 	if (driver->unsent)
 		snprintf(ret_notes[notes++].text, sizeof(ret_notes->text),
 			 "%s of the %s requests that were due were never sent, %s: they are in no "

@@ -72,7 +72,7 @@ struct report_note {
 	char text[256];
 };
 
-#define REPORT_NOTES 4U
+#define REPORT_NOTES 5U
 /* Return the number of notes, with those on interrupted runs and lost members. */
 size_t report_notes(const struct run_driver *driver,
 		    struct report_note ret_notes[static REPORT_NOTES]);

@@ -185,6 +185,22 @@ static void unsent_says_why(void **state)
 	}
 }
 
+/* Without a word, a load of two requests at a time would look like one of twenty. */
+static void fewer_streams_than_asked_for(void **state)
+{
+	autorun struct run *run = support_driver_run();
+	autofree char *text = NULL, *enough = NULL;
+
+	run->driver->streams = 10;
+	run->driver->streams_allowed = (struct run_number){true, 1};
+	text = support_render(run, 200, false);
+	assert_non_null(strstr(text, "note: the server allows only 1 of 10 streams at a time on a "
+				     "connection: further requests wait\n"));
+	run->driver->streams_allowed.value = 10;
+	enough = support_render(run, 200, false);
+	assert_null(strstr(enough, "allows"));
+}
+
 static void zero_requests(void **state)
 {
 	autorun struct run *run = merged_run();
@@ -653,6 +669,7 @@ int main(void)
 		cmocka_unit_test(transmit_of_observer),
 		cmocka_unit_test(transmit_without_samples),
 		cmocka_unit_test(unsent_says_why),
+		cmocka_unit_test(fewer_streams_than_asked_for),
 		cmocka_unit_test(zero_requests),
 		cmocka_unit_test(nothing_at_all),
 		cmocka_unit_test(count_mismatch),
