@@ -3,6 +3,7 @@
 #include "limited.h"
 
 #include <errno.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,12 @@ static int is_out_of_files(const struct run_driver *driver, uint64_t cpu_span_ns
 			as_count(failures));
 }
 
+/* The kernel's counts of CPU time are of another moment than the clock, so the sum may be more. */
+static double percent_of(double part, double whole)
+{
+	return fmin(100 * part / whole, 100);
+}
+
 static int is_cpu_full(const struct run_driver *driver, uint64_t cpu_span_ns, char **ret_why)
 {
 	double cpus = usable_cpus(driver);
@@ -57,7 +64,7 @@ static int is_cpu_full(const struct run_driver *driver, uint64_t cpu_span_ns, ch
 	if (share < CPU_FULL || cpu_span_ns < SPAN_LEAST_NS)
 		return 0;
 	return asprintf(ret_why, "it used %.0f %% of the %.0f CPU%s that %u thread%s can have",
-			share * 100, cpus, cpus > 1 ? "s" : "", driver->threads,
+			percent_of(share, 1), cpus, cpus > 1 ? "s" : "", driver->threads,
 			driver->threads > 1 ? "s" : "");
 }
 
@@ -75,8 +82,8 @@ static int is_never_idle(const struct run_driver *driver, uint64_t cpu_span_ns, 
 		ret_why,
 		"its %u thread%s had something to do %.0f %% of the time, but others had the "
 		"CPU%s for %.0f %% of it",
-		driver->threads, driver->threads > 1 ? "s" : "", (used + waited) / time * 100,
-		usable_cpus(driver) > 1 ? "s" : "", waited / time * 100);
+		driver->threads, driver->threads > 1 ? "s" : "", percent_of(used + waited, time),
+		usable_cpus(driver) > 1 ? "s" : "", percent_of(waited, time));
 }
 
 /*

@@ -7,6 +7,14 @@
 #include "host/limited.h"
 #include "sojourn/clock.h"
 
+static void drop(struct run_driver *driver)
+{
+	free(driver->limited->by);
+	free(driver->limited->why);
+	free(driver->limited);
+	driver->limited = NULL;
+}
+
 static void check(struct run_driver *driver, uint64_t span_ns, const char *by)
 {
 	assert_int_equal(limited_fill(driver, span_ns), 0);
@@ -16,12 +24,8 @@ static void check(struct run_driver *driver, uint64_t span_ns, const char *by)
 		assert_non_null(driver->limited);
 	if (by)
 		assert_string_equal(driver->limited->by, by);
-	if (!driver->limited)
-		return;
-	free(driver->limited->by);
-	free(driver->limited->why);
-	free(driver->limited);
-	driver->limited = NULL;
+	if (driver->limited)
+		drop(driver);
 }
 
 static int one_thread(void **state)
@@ -49,6 +53,21 @@ static void test_cpu(void **state)
 	check(driver, 250 * NSEC_PER_MSEC, NULL);
 	driver->cpu_wait_ns = (struct run_number){true, 50 * NSEC_PER_MSEC};
 	check(driver, 250 * NSEC_PER_MSEC, "cpu"); /* other processes had the missing time */
+}
+
+/* 101 % of the time would be none. */
+static void test_more_than_all_of_the_time(void **state)
+{
+	struct run_driver *driver = *state;
+
+	driver->cpu_user_ns = 101 * NSEC_PER_MSEC;
+	driver->cpu_wait_ns = (struct run_number){true, 101 * NSEC_PER_MSEC};
+	for (driver->threads = 1; driver->threads <= 2; driver->threads++) {
+		assert_int_equal(limited_fill(driver, 100 * NSEC_PER_MSEC), 0);
+		assert_non_null(strstr(driver->limited->why, " 100 % of "));
+		assert_null(strstr(driver->limited->why, "101 %"));
+		drop(driver);
+	}
 }
 
 /* Three requests of 126 us in all: the start takes as long. */
@@ -121,8 +140,10 @@ static void test_want(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_cpu),		TEST(test_too_short),	      TEST(test_schedule),
-		TEST(test_small_delay), TEST(test_delay_of_the_mean), TEST(test_want),
+		TEST(test_cpu),		TEST(test_more_than_all_of_the_time),
+		TEST(test_too_short),	TEST(test_schedule),
+		TEST(test_small_delay), TEST(test_delay_of_the_mean),
+		TEST(test_want),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
