@@ -188,6 +188,15 @@ static bool is_at_other_loopback(const struct target *target, const struct addri
 	return !getaddrinfo(other, port, &hints, ret_other) && accepts(*ret_other);
 }
 
+/* connect() would only say EINVAL, of every connection. */
+static bool lacks_interface(const struct addrinfo *info)
+{
+	const struct sockaddr_in6 *address = (const struct sockaddr_in6 *)info->ai_addr;
+
+	return info->ai_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&address->sin6_addr) &&
+	       !address->sin6_scope_id;
+}
+
 /* @probing: of several addresses, take the first that accepts connections; otherwise the first. */
 static int resolve(struct target *target, bool probing, char **ret_error)
 {
@@ -207,6 +216,10 @@ static int resolve(struct target *target, bool probing, char **ret_error)
 	chosen = datagrams || !probing ? list : choose(list); /* datagrams cannot be probed */
 	if (!datagrams && probing && is_at_other_loopback(target, list, port, &other))
 		chosen = other;
+	if (lacks_interface(chosen))
+		return refuse(ret_error,
+			      "'%s' is link-local: name the interface, like [fe80::1%%eth0]",
+			      target->host);
 	memcpy(&target->address, chosen->ai_addr, chosen->ai_addrlen);
 	return 0;
 }

@@ -137,6 +137,24 @@ static void test_resolve(void **state)
 	target_clear(&target);
 }
 
+/* The loopback interface is on every host. */
+static void test_link_local_needs_an_interface(void **state)
+{
+	autofree char *error = NULL;
+	struct target target;
+
+	assert_int_equal(target_parse(engines, "http://[fe80::1]:8080/", &target, &error), 0);
+	assert_int_equal(target_resolve(&target, &error), -EINVAL);
+	assert_string_equal(error,
+			    "'fe80::1' is link-local: name the interface, like [fe80::1%eth0]");
+	target_clear(&target);
+
+	assert_int_equal(target_parse(engines, "http://[fe80::1%25lo]:8080/", &target, &error), 0);
+	assert_int_equal(target_resolve(&target, &error), 0);
+	assert_int_not_equal(((struct sockaddr_in6 *)&target.address)->sin6_scope_id, 0);
+	target_clear(&target);
+}
+
 static void test_result_is_told(void **state)
 {
 	char text[96] = "";
@@ -151,9 +169,13 @@ static void test_result_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_result_is_told), cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_refused),	       cmocka_unit_test(test_https),
-		cmocka_unit_test(test_null_scheme),    cmocka_unit_test(test_resolve),
+		cmocka_unit_test(test_result_is_told),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_https),
+		cmocka_unit_test(test_null_scheme),
+		cmocka_unit_test(test_resolve),
+		cmocka_unit_test(test_link_local_needs_an_interface),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
