@@ -39,6 +39,7 @@ struct netns_ipv4 {
 struct net {
 	struct ns_common ns;
 	struct netns_ipv4 ipv4;
+	__u64 net_cookie; /* no other namespace ever has the same */
 };
 
 struct netns_ipv4___pointer {

@@ -32,6 +32,7 @@ static __always_inline bool port_observed(__u16 port)
 static __always_inline void service_key_of(const struct sock *sk, struct service_key *ret_key)
 {
 	ret_key->netns = netns_inode(sk);
+	ret_key->cookie = config.all_netns ? netns_cookie(netns_of(sk)) : 0;
 	ret_key->port = sk->__sk_common.skc_num;
 	ret_key->protocol = PROTO_TCP;
 }

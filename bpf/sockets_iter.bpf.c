@@ -116,7 +116,10 @@ static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u3
 static __always_inline void key_of_common(const struct sock_common *skc,
 					  struct service_key *ret_key)
 {
-	ret_key->netns = skc->skc_net.net->ns.inum;
+	const struct net *net = skc->skc_net.net;
+
+	ret_key->netns = net->ns.inum;
+	ret_key->cookie = config.all_netns ? netns_cookie(net) : 0;
 	ret_key->port = skc->skc_num;
 	ret_key->protocol = PROTO_TCP;
 }

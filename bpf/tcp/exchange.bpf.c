@@ -58,6 +58,7 @@ static __always_inline void listener_ready(const struct sock *sk)
 	__u32 depth = sk->sk_ack_backlog;
 	struct service_key key = {};
 	struct service_slot *slot;
+	const struct net *net;
 	struct conn *c;
 
 	if (config.listener_depths)
@@ -68,7 +69,9 @@ static __always_inline void listener_ready(const struct sock *sk)
 	slot = c ? slot_of(c->service) : NULL;
 	if (c && !slot) {
 		/* The service got slots with its first connection. A helper here (netns.h) would slow down every arrival. */
-		key.netns = UNTRUSTED(sk)->__sk_common.skc_net.net->ns.inum;
+		net = UNTRUSTED(sk)->__sk_common.skc_net.net;
+		key.netns = net->ns.inum;
+		key.cookie = config.all_netns ? netns_cookie(net) : 0;
 		key.port = sk->__sk_common.skc_num;
 		key.protocol = PROTO_TCP;
 		c->service = service_find(&key);

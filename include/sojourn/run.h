@@ -298,7 +298,10 @@ struct run_service {
 	uint16_t port;	  /* host order */
 	uint32_t netns;	  /* inode number, see /proc/PID/ns/net */
 	struct run_place place;
-	/* Changes when the service gets a slot again after losing one to another service. */
+	/*
+	 * Greater for a later service of the same port. It got a slot again after losing one to another service, or
+	 * its namespace has an ended one's number.
+	 */
 	uint64_t turn;
 
 	uint64_t accepted;

@@ -75,9 +75,10 @@ struct service_key {
 	__u32 netns;
 	__u16 port;
 	__u16 protocol; /* IPPROTO_TCP or IPPROTO_UDP */
+	__u32 cookie; /* tells namespaces apart that have had the same number; 0 without all_netns */
 };
 
-_Static_assert(sizeof(struct service_key) == 8, "hash keys have no padding");
+_Static_assert(sizeof(struct service_key) == 12, "hash keys have no padding");
 
 /*
  * A service's number, valid while the service has its slots. The lower half is the index of the

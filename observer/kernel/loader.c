@@ -306,14 +306,18 @@ int loader_resume(struct loader *loader)
 
 /* ---- visiting the sockets ---- */
 
-/* Retire the services of a namespace that is gone: another namespace may get its number. */
+/*
+ * Retire the services of a namespace that is gone, if their keys do not tell it from another one, which may get its
+ * number.
+ */
 static void retire(void *context, uint32_t netns)
 {
 	struct loader *loader = context;
 	size_t count = loader_services(loader, loader->keys, loader_config(loader)->max_services);
 
 	for (uint32_t i = 0; i < count; i++)
-		if (loader->keys[i].port && loader->keys[i].netns == netns)
+		if (loader->keys[i].port && loader->keys[i].netns == netns &&
+		    !loader->keys[i].cookie)
 			services_retire(&loader->services, &loader->keys[i], i);
 }
 
@@ -339,7 +343,6 @@ int loader_visit_sockets(struct loader *loader, bool flush)
 		.places = loader->places,
 		.places_bytes = loader->memories[PLACES].bytes,
 		.is_due = is_due,
-		.ended = retire,
 		.context = loader,
 	};
 	int r = visits_find(&loader->visits, retire, loader);
@@ -452,13 +455,6 @@ const struct run_namespaces *loader_namespaces(const struct loader *loader)
 uint32_t loader_service_number(const struct loader *loader, uint32_t service)
 {
 	return services_number(&loader->services, service);
-}
-
-uint64_t loader_retired_before(const struct loader *loader, uint32_t service)
-{
-	const struct service_retired *retired = &loader->services.retired[service];
-
-	return retired->key.port ? retired->before : loader->services.retired_count;
 }
 
 int loader_reclaim(struct loader *loader, const struct service_key *keys, const uint32_t *services,

@@ -195,11 +195,6 @@ bool loader_visited(const struct loader *loader, uint32_t netns);
 bool loader_gone(const struct loader *loader, uint32_t netns);
 /* Return counts of the namespaces that are visited, with all_netns. */
 const struct run_namespaces *loader_namespaces(const struct loader *loader);
-/*
- * Return how many services were retired (services_retire()) before @service was. If it is not retired: how many so
- * far.
- */
-uint64_t loader_retired_before(const struct loader *loader, uint32_t service);
 /* Return the number of copies of each slot. */
 uint32_t loader_copies(const struct loader *loader);
 const struct observer_config *loader_config(const struct loader *loader);

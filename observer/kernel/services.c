@@ -222,8 +222,7 @@ void services_retire(struct services *services, const struct service_key *key, u
 
 	if (retired->key.port)
 		return;
-	*retired =
-		(struct service_retired){*key, services->numbers[index], services->retired_count++};
+	*retired = (struct service_retired){*key, services->numbers[index]};
 	shut(services, key, index);
 }
 

@@ -19,13 +19,11 @@
 struct service_retired {
 	struct service_key key;
 	uint32_t number;
-	uint64_t before; /* how many services were retired before this one */
 };
 
 struct services {
 	struct sojourn_bpf *skel;
 	struct service_retired *retired; /* by index */
-	uint64_t retired_count;		 /* ever */
 	struct service_slot *slots;
 	struct service_split *splits; /* NULL without config.cpu */
 	struct service_spans *spans;

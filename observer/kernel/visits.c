@@ -157,26 +157,21 @@ static bool is_another(struct visit *visit)
 	return before && before != cookie;
 }
 
-/*
- * Enter the namespace. *ret_another: since the last time, its number has passed to another namespace; @visit is then
- * reset. Return 0, which takes a leave(), or -errno.
- */
-static int enter_visited(struct visits *visits, struct visit *visit, bool *ret_another)
+/* Enter the namespace. Return 0, which takes a leave(), or -errno. */
+static int enter_visited(struct visits *visits, struct visit *visit)
 {
 	int r = 0;
 
-	*ret_another = false;
 	if (!visits->all)
 		return visits->fd >= 0 ? enter(visits, visits->fd) : 0;
 	if (visit->netns.inode != visits->own)
 		r = enter_by_path(visits, visit);
 	visit->error = r;
 	if (!r)
-		*ret_another = is_another(visit);
+		visits->told.ended += is_another(visit);
 	/* The process that led to it has ended. Search again at once: another one may lead to it. */
 	if (r == -ENOENT || r == -ESTALE)
 		visits->found_ns = 0;
-	visits->told.ended += *ret_another;
 	return r;
 }
 
@@ -272,13 +267,10 @@ static int run_pass(int fd)
 static int open_passes(struct visits *visits, struct visit *visit, const struct visits_pass *pass,
 		       struct port_rules *ret_rules, int ret_fds[2])
 {
-	bool another;
-	int r = enter_visited(visits, visit, &another);
+	int r = enter_visited(visits, visit);
 
 	if (r < 0)
 		return r;
-	if (another)
-		pass->ended(pass->context, visit->netns.inode);
 	memset(pass->places, 0, pass->places_bytes);
 	begin_ports(visit, pass->skel->bss, ret_rules);
 	r = create_iterator(pass->skel->links.sockets_visit, &ret_fds[0]);

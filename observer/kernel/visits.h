@@ -59,8 +59,6 @@ struct visits_pass {
 	size_t places_bytes;
 	/* Return whether to visit the namespace. */
 	bool (*is_due)(void *context, const struct visit *visit);
-	/* Another namespace has the number. */
-	void (*ended)(void *context, uint32_t inode);
 	void *context;
 };
 

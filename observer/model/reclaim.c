@@ -42,7 +42,7 @@ struct reclaim {
 	struct loader *loader;
 	uint32_t size;
 	struct of_slot *slots;
-	uint64_t reclaimed; /* services so far */
+	uint64_t seen; /* services so far */
 	struct run_reclaimed sum;
 	/* Of the call under way: */
 	void (*forget)(void *context, uint32_t index);
@@ -74,6 +74,24 @@ void reclaim_free(struct reclaim *reclaim)
 	free(reclaim);
 }
 
+static bool is_open(const struct reclaim *reclaim, uint32_t index)
+{
+	const struct service_gauges *gauges = loader_gauges(reclaim->loader, index);
+
+	return gauges && (gauges->listeners || gauges->connections);
+}
+
+static void number_new(struct reclaim *reclaim, bool open)
+{
+	for (uint32_t i = 0; i < reclaim->size; i++) {
+		struct of_slot *slot = &reclaim->slots[i];
+
+		if (slot->number && !slot->known && is_open(reclaim, i) == open)
+			slot->turn = reclaim->seen++;
+	}
+}
+
+/* Of new services at one port, those that have ended already came first. */
 void reclaim_update(struct reclaim *reclaim, const struct service_key *keys, size_t count)
 {
 	for (uint32_t i = 0; i < reclaim->size; i++) {
@@ -82,10 +100,10 @@ void reclaim_update(struct reclaim *reclaim, const struct service_key *keys, siz
 		uint32_t number = used ? loader_service_number(reclaim->loader, i) : 0;
 
 		slot->known = used && slot->number == number;
-		if (used && !slot->known)
-			slot->turn = reclaim->reclaimed + loader_retired_before(reclaim->loader, i);
 		slot->number = number;
 	}
+	number_new(reclaim, false);
+	number_new(reclaim, true);
 }
 
 uint64_t reclaim_turn(const struct reclaim *reclaim, uint32_t index)
@@ -170,7 +188,6 @@ static void add_last(void *context, uint32_t index)
 
 	if (source_slots_remains(reclaim->loader, index, &remains))
 		run_reclaimed_add(&reclaim->sum, &remains);
-	reclaim->reclaimed++;
 	reclaim->forget(reclaim->context, index);
 	reclaim->slots[index] = (struct of_slot){};
 }
