@@ -67,17 +67,18 @@ static __always_inline __u64 busy_waited(const struct sock *sk, const struct con
 /*
  * Return whether the client's slowness explains why nothing was written since a response's last write. A server that
  * does not block writes when there is room again: more from before is unsent than fits any socket. A write that blocks
- * returns late and leaves as much. TCP then had something to send all the time, but for less than the quiet time.
+ * returns late, and may leave nothing unsent. It is a large one, and TCP had something to send all the time, but for
+ * less than the quiet time.
  */
 static __always_inline bool busy_explains(const struct sock *sk, const struct conn *c, __u32 bytes,
 					  __u64 now)
 {
 	__u32 unsent = TCP_FIELD(sk, write_seq) - TCP_FIELD(sk, snd_nxt);
 
-	if (unsent <= BUSY_LEAST_BYTES)
-		return false;
 	if (unsent > bytes && unsent - bytes > BUSY_LEAST_BYTES)
 		return true;
+	if (bytes <= BUSY_LEAST_BYTES)
+		return false;
 	return busy_waited(sk, c, c->first_write_ns, now) + config.quiet_ns >
 	       now - c->first_write_ns;
 }

@@ -78,13 +78,16 @@ def read_late(client, size, pause):
         client.recv(part, socket.MSG_WAITALL)
 
 
-@pytest.mark.parametrize("write", [write_at_once, write_when_there_is_room])
+@pytest.mark.parametrize("write, room", [(write_at_once, None), (write_at_once, 4096), (write_when_there_is_room, None)])
 @in_quiet
-def test_a_pause_of_the_client_ends_no_response(start, write):
-    """The client does not read for 0.6 s, twice, so the server cannot write. That is no end of its response."""
+def test_a_pause_of_the_client_ends_no_response(start, write, room):
+    """The client does not read for 0.6 s, twice, so the server cannot write. That is no end of its response. With little
+    room a write that blocks leaves nothing unsent."""
     scene = Scene(start)
     client, connection = scene.connect()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    if room:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, room)
     client.sendall(b"request")
     connection.recv(100)
     reader = threading.Thread(target=read_late, args=(client, 4 + len(BODY), 0.6))
