@@ -3,6 +3,8 @@
 "use strict";
 
 const POLL_MS = 2000;
+// The shortest time that a rate covers: within a few milliseconds one request more or less would be hundreds per second.
+const RATE_NS = 1e9;
 // The time that "now" covers, where figures are not the difference of two readings.
 const RECENT_NS = 10e9;
 // In seconds: length of the window, a point of the sparklines, a point of the charts, and the time between requests.
@@ -19,7 +21,7 @@ const CLIENTS_S = 10;
 const HEATED = ["socket_queue", "service"];
 const HEAT_READINGS = 300;
 
-const state = {span: WINDOWS[0], paused: false, sort: "requests", down: true, filter: "", now: null, before: null,
+const state = {span: WINDOWS[0], paused: false, sort: "requests", down: true, filter: "", now: null, before: null, earlier: [],
 	past: null, judged: null, detail: null, clients: null, asked: {}, heat: new Map()};
 
 // ---- asking ----
@@ -51,10 +53,12 @@ async function askAll() {
 	const {span} = state;
 	const opened = openService();
 	const run = await ask(NOW);
-	const same = state.now && state.now.started_at === run.started_at;
-	state.before = same && state.now.duration_ns < run.duration_ns ? state.now : null;
+	const earlier = [state.now, ...state.earlier].filter((one) => one && one.started_at === run.started_at && one.duration_ns < run.duration_ns);
+	const at = earlier.findIndex((one) => run.duration_ns - one.duration_ns >= RATE_NS);
+	keepHeat(earlier[0], run);
+	state.earlier = at < 0 ? earlier : earlier.slice(0, at + 1);
+	state.before = earlier[at] || null;
 	state.now = run;
-	keepHeat();
 	await Promise.all([
 		askEvery("judged", "/v1/findings", JUDGED_S),
 		askEvery("past", span.last > 600 ? `/v1/past?last=${span.last}&step=${span.step}` : null, span.every),
@@ -74,13 +78,13 @@ function heatBetween(before, now) {
 	return rows;
 }
 
-// Keep a service's latencies between the last two readings. The server keeps none, so they begin when the page is opened.
-function keepHeat() {
-	if (!state.before) return;
-	const began = Date.parse(state.now.started_at) / 1000;
-	const [begin, end] = [state.before, state.now].map((run) => began + run.duration_ns / 1e9);
-	for (const service of state.now.services || []) {
-		const before = serviceLike(state.before, keyOf(service));
+// Keep a service's latencies between two readings. The server keeps none, so they begin when the page is opened.
+function keepHeat(earlier, now) {
+	if (!earlier) return;
+	const began = Date.parse(now.started_at) / 1000;
+	const [begin, end] = [earlier, now].map((run) => began + run.duration_ns / 1e9);
+	for (const service of now.services || []) {
+		const before = serviceLike(earlier, keyOf(service));
 		const kept = state.heat.get(keyOf(service)) || [];
 		if (!before) continue;
 		kept.push({begin, end, ...Object.fromEntries(HEATED.map((stage) => [stage, heatBetween(before.stages[stage], service.stages[stage])]))});
@@ -163,7 +167,7 @@ function meansOf(columns, recent) {
 	}));
 }
 
-// Return a rate per second between two documents, by their own durations. Before the second one use the newest points.
+// Return a rate per second between two documents, by their own durations. If there are none, use the newest points.
 function rateBetween(service, member, recent) {
 	const before = serviceLike(state.before, keyOf(service));
 	if (before && before[member] <= service[member]) return (service[member] - before[member]) / ((state.now.duration_ns - state.before.duration_ns) / 1e9);

@@ -90,7 +90,7 @@ def test_on_the_terminal(start, columns):
 
 
 SHOWN = """
-const until = async (what) => { for (let i = 0; i < 500 && !what(); i++) await sleep(20); return what(); };
+const until = async (what) => { for (let i = 0; i < 50 && !what(); i++) { await pass(); await sleep(200); } return what(); };
 const rows = () => [...detail.statuses.querySelectorAll("tbody tr")].map((row) => [...row.children].map((cell) => cell.textContent));
 await until(() => state.now);
 location.hash = "tcp:PORT";
@@ -132,7 +132,8 @@ def test_on_the_live_page(start, tmp_path, width):
     assert found["heads"] == ["upstream", "calls/s", "calls", "failed", "open", "not timed", "wait mean", "wait p50", "wait p99"]
     assert not found["none"] and found["overflow"] <= 0 and not found["impaired"]
     timed, tunnel = found["rows"]
-    assert timed[0] == fronted.places[0] and 0 < float(timed[1]) <= 1 / 0.07 and int(timed[2]) > 5
+    # Calls are 70 ms apart, or more: one more than that may be in the second, or longer, that a rate covers.
+    assert timed[0] == fronted.places[0] and 0 < float(timed[1]) <= 1 / 0.07 + 1 and int(timed[2]) > 5
     assert timed[3] == "0" and timed[4] in "01" and timed[5] == "0"
     assert all(20e6 <= nanoseconds(text) < 1e9 for text in timed[6:])
     assert tunnel == [f"{fronted.places[1]}: not known: {REASON}", "–", "–", "0", "0", "0", "–", "–", "–"]
