@@ -51,16 +51,16 @@ def held(address, count, source=None, family=socket.AF_INET):
         yield port, sockets
 
 
-def queues_aside(doctor):
-    """Return the findings apart from the accept queue, which these tests leave full."""
-    return {name for name in doctor.ids if not name.startswith("accept-queue")}
+def about(what, doctor):
+    """Return the findings about one resource. The doctor also judges the descriptors of all processes of the host."""
+    return {name for name in doctor.ids if name.startswith(what)}
 
 
 @pytest.mark.alone
 def test_below_half_is_healthy():
     with held("127.0.0.1", 240) as (port, _):
         doctor = Doctor("--sample", "200ms")
-        assert doctor.status == 0, doctor.document["findings"]
+        assert not about("ports", doctor)
         entry = doctor.resource("ephemeral_ports", f":{port}")
         assert (entry["used"], entry["capacity"], seconds_left(entry)) == (240, 500, None)
 
@@ -69,8 +69,8 @@ def test_below_half_is_healthy():
 def test_the_cliff_is_a_warning_and_names_who_pays():
     with held("127.0.0.1", 260) as (port, _):
         doctor = Doctor("--sample", "200ms")
-        assert doctor.status == 1
         finding = doctor.finding("ports-cliff")
+        assert doctor.status >= 1 and finding["severity"] == "warning"
         assert finding["object"] == f"127.0.0.1 to 127.0.0.1:{port}"
         assert finding["port"] == port
         assert finding["used"] == 260 == evidence(finding, "connected")
@@ -93,7 +93,7 @@ def test_exhaustion_ends_when_the_remedy_is_applied():
                        stdout=subprocess.DEVNULL)
         socket.create_connection(("127.0.0.1", port)).close()
         after = Doctor("--sample", "0")
-        assert not queues_aside(after)
+        assert not about("ports", after)
         assert after.resource("ephemeral_ports", f":{port}")["capacity"] > 64000
 
 
@@ -150,7 +150,7 @@ def test_proc_counts_the_same():
 def test_proc_does_not_know_an_accept_queues_limit():
     with held("127.0.0.1", 5) as (port, _):
         doctor = Doctor("--sample", "0", "--sockets", "proc")
-        assert doctor.status == 0, doctor.document["findings"]
+        assert not about("accept-queue", doctor)
         entry = doctor.resource("accept_queue", f":{port}")
         assert (entry["used"], entry["capacity"]) == (5, None)
 
@@ -182,12 +182,12 @@ def test_time_wait_counts_unless_it_may_be_reused(reuse, used):
 
 
 class Patient(socketserver.StreamRequestHandler):
-    """Answers after 20 ms and lets the client close first, which then has the TIME_WAIT."""
+    """Answers after 80 ms and lets the client close first, which then has the TIME_WAIT."""
 
     def handle(self):
         while self.rfile.readline().strip():
             pass
-        time.sleep(0.02)
+        time.sleep(0.08)
         self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
                          b"Connection: close\r\n\r\nok")
         with contextlib.suppress(ConnectionError):
@@ -209,8 +209,8 @@ def patient():
 
 
 CLIENTS = {
-    "sojourn-drive": lambda url: [DRIVER, url, "-c", "2", "-d", "20s", "--new-connections"],
-    "wrk": lambda url: ["wrk", "-c", "2", "-t", "1", "-d", "20s", "-H", "Connection: close", url],
+    "sojourn-drive": lambda url: [DRIVER, url, "-c", "4", "-d", "20s", "--new-connections"],
+    "wrk": lambda url: ["wrk", "-c", "4", "-t", "1", "-d", "20s", "-H", "Connection: close", url],
 }
 
 
@@ -218,7 +218,8 @@ CLIENTS = {
 @pytest.mark.parametrize("name", [
     "sojourn-drive", pytest.param("wrk", marks=needs_program("wrk"))])
 def test_a_client_that_reconnects_is_foretold_and_named(start, patient, name):
-    """Two connections at a time, 20 ms each, leave enough time before the first failure."""
+    """Four connections at a time, 80 ms each, leave enough time before the first failure. In that time the doctor also finds
+    out who holds them."""
     client = start(CLIENTS[name](f"http://127.0.0.1:{patient}/"))
     time.sleep(0.3)
     doctor = Doctor("--sample", "1s", "--port", patient)
@@ -228,9 +229,9 @@ def test_a_client_that_reconnects_is_foretold_and_named(start, patient, name):
     assert finding["owners"][0]["pid"] == client.pid
     assert finding["owners"][0]["comm"].startswith(name[:15])
     rate = evidence(finding, "ports taken")
-    assert 20 < rate < 110
+    assert 10 < rate < 60
     steady = int(re.search(r"lead to (\d+) of 500", finding["outlook"])[1])
-    assert steady == pytest.approx(rate * 60, rel=0.05)
+    assert steady == pytest.approx(rate * 60, rel=0.05, abs=4 * 60)  # all four may be new in the second: then they grow
     assert seconds_left(finding) == pytest.approx((500 - finding["used"]) / rate, rel=0.3)
     assert evidence(finding, "TIME_WAIT not reusable") > 10
 
@@ -256,12 +257,13 @@ def test_a_leak_of_connections_on_the_client_is_named():
                                    stdout=subprocess.PIPE)
         try:
             looking.stdout.readline()
-            begin = time.monotonic()
+            begin, kept = time.monotonic(), len(os.listdir(f"/proc/{looking.pid}/fd"))
             doctor = Doctor("--sample", "1s")
+            took, taken = time.monotonic() - begin, len(os.listdir(f"/proc/{looking.pid}/fd")) - kept
             finding = doctor.finding("ports-exhausted-soon")
-            assert time.monotonic() - begin < 5
+            assert took < 5
             assert looking.pid in {owner["pid"] for owner in finding["owners"]}
-            assert growth(doctor.document, finding) == pytest.approx(50, rel=0.3)
+            assert growth(doctor.document, finding) == pytest.approx(taken / took, rel=0.3)
         finally:
             looking.kill()
             looking.wait()
@@ -333,7 +335,7 @@ def test_a_large_stable_pool_is_no_leak():
     """A pool below the cliff that does not grow is no finding, however long the sample."""
     with held("127.0.0.1", 240):
         doctor = Doctor("--sample", "3s")
-        assert doctor.status == 0, doctor.document["findings"]
+        assert not about("ports", doctor)
 
 
 @pytest.mark.alone
@@ -345,7 +347,7 @@ def test_other_namespaces_by_name_path_and_all(netns):
            "print('up', flush=True); time.sleep(60)"
     with there.start([sys.executable, "-c", code]) as process:
         process.wait_for("up")
-        assert Doctor("--sample", "0").status == 0
+        assert not about("ports", Doctor("--sample", "0"))
         for options in (["--netns", there.name], ["--netns", there.path], ["--all-netns"],
                         ["--pid", process.pid]):
             found = Doctor("--sample", "0", *options).findings("ports-cliff")
