@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sojourn/clock.h"
+#include "sojourn/outcome.h"
 #include "sojourn/units.h"
 
 #define CPU_FULL      0.95
@@ -98,13 +99,22 @@ static bool is_considerable(const struct run_driver *driver, double p99)
 	       histogram_mean(&driver->schedule_delay) >= DELAY_SHARE * histogram_mean(times);
 }
 
+/*
+ * No percentile has the requests that timed out. Where they are more than 1 %, the slowest ones waited for the server,
+ * however late the others left.
+ */
+static bool has_timed_out(const struct run_driver *driver)
+{
+	return driver->errors[RUN_ERROR_TIMEOUT] * 100 > run_driver_outcome(driver).tried;
+}
+
 static int is_late(const struct run_driver *driver, uint64_t cpu_span_ns, char **ret_why)
 {
 	uint64_t p99 = histogram_quantile(&driver->schedule_delay, 0.99);
 
 	(void)cpu_span_ns;
 	if (p99 < DELAY_HIGH_NS || driver->schedule_delay.count < DELAYS_LEAST ||
-	    !is_considerable(driver, (double)p99))
+	    !is_considerable(driver, (double)p99) || has_timed_out(driver))
 		return 0;
 	return asprintf(ret_why,
 			"1 %% of the requests left %s or more after they could have: its loop was "

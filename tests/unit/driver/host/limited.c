@@ -125,6 +125,22 @@ static void test_delay_of_the_mean(void **state)
 	check(driver, NSEC_PER_SEC, "schedule");
 }
 
+/* A hung server: the answered requests were quick, the others are in no percentile. */
+static void test_timeouts(void **state)
+{
+	struct run_driver *driver = *state;
+
+	for (unsigned int i = 0; i < 100; i++)
+		histogram_record(&driver->schedule_delay, 5 * NSEC_PER_MSEC);
+	driver->requests = 99;
+	driver->errors[RUN_ERROR_TIMEOUT] = 1;
+	check(driver, NSEC_PER_SEC, "schedule");
+	driver->errors[RUN_ERROR_TIMEOUT] = 2;
+	check(driver, NSEC_PER_SEC, NULL);
+	driver->cpu_user_ns = NSEC_PER_SEC;
+	check(driver, NSEC_PER_SEC, "cpu");
+}
+
 static void test_want(void **state)
 {
 	struct run_driver *driver = *state;
@@ -143,7 +159,7 @@ int main(void)
 		TEST(test_cpu),		TEST(test_more_than_all_of_the_time),
 		TEST(test_too_short),	TEST(test_schedule),
 		TEST(test_small_delay), TEST(test_delay_of_the_mean),
-		TEST(test_want),
+		TEST(test_timeouts),	TEST(test_want),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
