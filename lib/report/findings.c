@@ -34,6 +34,27 @@ static void print_owners(const struct page *page, const struct run_finding *find
 	}
 }
 
+bool report_hangs(const struct run *run, const struct run_service *service,
+		  struct report_verdict *ret_verdict)
+{
+	const struct run_finding *finding = run->findings;
+	const struct run_finding *end = finding + run->finding_count;
+
+	while (finding < end &&
+	       (strcmp(finding->id, "requests-hang") || strcmp(finding->severity, "critical") ||
+		finding->port != service->port || finding->netns != service->netns))
+		finding++;
+	if (finding == end)
+		return false;
+	snprintf(ret_verdict->text, sizeof(ret_verdict->text),
+		 "at the end %s answered nothing: %s requests waited, the oldest for %s%s%s",
+		 finding->object, as_count(finding->used.value),
+		 as_time((double)service->open.oldest_ns.value),
+		 finding->owner_count && finding->owners[0].did[0] ? "; the process is " : "",
+		 finding->owner_count ? finding->owners[0].did : "");
+	return true;
+}
+
 static void print_evidence(const struct page *page, const struct run_finding *finding)
 {
 	autoitems struct items items = items_begin(page, "  evidence", INDENT);
@@ -109,6 +130,8 @@ static void print_finding(const struct page *page, const struct run *run,
 	print_title(page, finding);
 	if (page->tight) {
 		print_met(page, run, finding);
+		if (finding->owner_count && finding->owners[0].did[0])
+			print_owners(page, finding);
 		print_remedy(page, finding);
 		return;
 	}

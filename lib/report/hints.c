@@ -79,7 +79,8 @@ static bool hint_nagle(const struct run *run, const struct run_service *service,
 		return false;
 	snprintf(
 		hint->text, sizeof(hint->text),
-		"the end of %s of %s responses waited for the client's ACK of their begin (Nagle's "
+		"the end of %s of %s responses waited for the client's ACK of their beginning "
+		"(Nagle's "
 		"algorithm). A client may delay that by 40 ms, which is in network + client, or in "
 		"transmit queue with --transmit. The server has to set TCP_NODELAY, or write each "
 		"response at once",

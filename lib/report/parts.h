@@ -158,6 +158,9 @@ struct report_verdict {
  */
 bool report_verdict(const struct run *run, const struct run_service *service,
 		    struct report_verdict *ret_verdict);
+/* findings.c: that @service answered nothing at the end, although requests waited; false: it did. */
+bool report_hangs(const struct run *run, const struct run_service *service,
+		  struct report_verdict *ret_verdict);
 /*
  * hosts.c: which host of several, or pod or container, is the slow one, or why that is not known. False: their
  * services cannot be compared, or one saw all requests of the driver.

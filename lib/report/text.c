@@ -65,6 +65,8 @@ static void print_verdict(const struct report *report)
 	const struct run *run = report->run;
 	struct report_verdict verdict;
 
+	if (report->driven && report_hangs(run, report->driven, &verdict))
+		report_print_verdict(page, &verdict);
 	if (!report_headline(run->driver, &verdict) && !report_hosts_verdict(run, &verdict) &&
 	    report_verdict(run, report->driven, &verdict))
 		report_print_verdict(page, &verdict);

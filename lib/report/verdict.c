@@ -16,6 +16,7 @@ enum cause {
 	CAUSE_NETWORK_FOLLOWED,
 	CAUSE_ACCEPT,
 	CAUSE_ACCEPT_INFERRED,
+	CAUSE_CROWDED,
 	CAUSE_SOCKET,
 	CAUSE_RECEIVE,
 	CAUSE_SERVICE,
@@ -46,6 +47,9 @@ static const struct {
 	[CAUSE_ACCEPT_INFERRED] = {"accept or socket queue",
 				   "waiting for accept() or, accepted, unread in the socket", true,
 				   "needs more workers, or fewer clients per worker"},
+	[CAUSE_CROWDED] = {"accept queue, network + client",
+			   "in the accept queue or, dropped by it, until TCP sent again", false,
+			   NULL}, /* the remedy is advise_backlog()'s */
 	[CAUSE_SOCKET] = {"socket queue", "unread in the socket", true,
 			  "needs more workers, or fewer clients per worker"},
 	[CAUSE_RECEIVE] = {"receive", "between the request's first and last read", false,
@@ -56,7 +60,8 @@ static const struct {
 	[CAUSE_RUNNING] = {"service, on a CPU", "in service, on a CPU", true,
 			   "computes for so long: a profiler shows what"},
 	[CAUSE_RUNNABLE] = {"service, waiting for a CPU", "in service, waiting for a CPU", false,
-			    "the host has too few CPUs for what runs on it"},
+			    "the host has too few CPUs for what runs on it, or a CPU quota holds "
+			    "the server back (nr_throttled in cpu.stat)"},
 	[CAUSE_BLOCKED] = {"service, blocked", "in service, blocked", true,
 			   "waits for a disk, a lock or another server"},
 	[CAUSE_DIVIDED] =
@@ -205,14 +210,33 @@ static bool is_crowded(const struct run_service *service, enum cause cause,
 			       (double)service->exchanges;
 }
 
+/*
+ * Unite the waits in a full accept queue with those of connections that it dropped, if neither dominates alone. They
+ * have one cause and one remedy.
+ */
+static void unite_crowded(const struct run_service *service, struct account *account)
+{
+	double *spent_ns = account->spent_ns;
+	enum cause network = spent_ns[CAUSE_NETWORK] > 0 ? CAUSE_NETWORK : CAUSE_NETWORK_FOLLOWED;
+	enum cause wait = spent_ns[CAUSE_ACCEPT] > 0 ? CAUSE_ACCEPT : CAUSE_ACCEPT_INFERRED;
+	double sum_ns = spent_ns[network] + spent_ns[wait], half_ns;
+
+	half_ns = DOMINANT_SHARE * account->total_ns;
+	if (spent_ns[network] >= half_ns || spent_ns[wait] >= half_ns || sum_ns < half_ns ||
+	    !is_crowded(service, network, account))
+		return;
+	spent_ns[network] = spent_ns[wait] = 0;
+	spent_ns[CAUSE_CROWDED] = sum_ns;
+}
+
 static void advise_backlog(const struct run_service *service, char *ret_text, size_t size)
 {
 	char name[SHORT_TEXT];
 
 	report_server_name(service, name);
 	snprintf(ret_text, size,
-		 "the accept queue was full (overflows: %s), and what it drops TCP sends again "
-		 "later; %s needs more workers, or a larger backlog",
+		 "the accept queue was full (overflows: %s), and TCP sends again only after a "
+		 "second or more; %s needs more workers, or a larger backlog",
 		 as_count(service->accept_queue.overflows.value), name);
 }
 
@@ -348,13 +372,14 @@ static bool conclude(const struct run *run, struct account *account,
 	double percent;
 
 	unite_service(account);
+	unite_crowded(service, account);
 	cause = largest(account);
 	if (is_late(service, cause, account))
 		return unknown_late(service, verdict);
 	percent = account->total_ns > 0 ? 100 * account->spent_ns[cause] / account->total_ns : 0;
 	if (is_held(service, cause, account->share))
 		advise_nodelay(service, advice, sizeof(advice));
-	else if (is_crowded(service, cause, account))
+	else if (cause == CAUSE_CROWDED || is_crowded(service, cause, account))
 		advise_backlog(service, advice, sizeof(advice));
 	else if (!advise_pause(run, service, cause, advice, sizeof(advice)))
 		advise(run, service, cause, verdict, advice, sizeof(advice));
@@ -457,6 +482,20 @@ static bool judge_tail(const struct run *run, const struct run_service *service,
 	return conclude(run, &account, service, of, verdict);
 }
 
+/*
+ * Return whether the server held half of the slow requests' time although the driver's loop was late. A late loop
+ * lengthens only what comes before and after the server.
+ */
+static bool outlasts_lateness(const struct run *run, const struct run_tail *tail)
+{
+	const struct run_number *stages = tail->sum.stages;
+	uint64_t server_ns = stages[STAGE_ACCEPT_QUEUE].value + stages[STAGE_SOCKET_QUEUE].value +
+			     stages[STAGE_SERVICE].value;
+
+	return text_same(run->driver->limited->by, "schedule") &&
+	       (double)server_ns >= DOMINANT_SHARE * (double)run_parts_total(&tail->sum);
+}
+
 /* ---- of means ---- */
 
 /* Return a stage that was not measured: its time is included in the network's. */
@@ -481,6 +520,19 @@ static void account_means(const struct run_service *service, const struct report
 	account->spent_ns[CAUSE_TRANSMIT] = transmit->mean_ns;
 }
 
+/* Return the mean time from when a request was due until it was sent, at a rate. */
+static double unsent_mean(const struct run *run, const struct report_means *means)
+{
+	double unsent_ns;
+
+	if (!run->driver->rate || !run->driver->response_time.count)
+		return 0;
+	if (means->of_joined)
+		return (double)run->joined->sum.wait_ns / (double)means->of_joined;
+	unsent_ns = histogram_mean(&run->driver->response_time) - means->round_trip_ns;
+	return unsent_ns > 0 ? unsent_ns : 0;
+}
+
 static bool judge_means(const struct run *run, const struct run_service *service,
 			struct report_verdict *verdict)
 {
@@ -493,8 +545,10 @@ static bool judge_means(const struct run *run, const struct run_service *service
 	if (means.network_unknown)
 		return unknown(verdict, "%s", means.network_unknown);
 	account_means(service, &means, &account);
+	account.spent_ns[CAUSE_UNSENT] = unsent_mean(run, &means);
+	account.total_ns += account.spent_ns[CAUSE_UNSENT];
 	hidden = hidden_stage(service, &means);
-	if (hidden && largest(&account) <= CAUSE_NETWORK_FOLLOWED)
+	if (hidden && is_network(largest(&account)))
 		return unknown(verdict,
 			       "most of the time is left for network, client and %s, which was not "
 			       "measured",
@@ -503,8 +557,59 @@ static bool judge_means(const struct run *run, const struct run_service *service
 		divide_joined(&run->joined->sum, (double)means.of_joined, &account);
 	else
 		divide_mean(service, &account);
-	snprintf(of, sizeof(of), "the mean round trip (%s)", as_time(means.round_trip_ns));
+	snprintf(of, sizeof(of), "the mean %s (%s)",
+		 run->driver->rate ? "response time" : "round trip", as_time(account.total_ns));
 	return conclude(run, &account, service, of, verdict);
+}
+
+/* ---- of new connections ---- */
+
+/* Return the mean time from when a request could go on a new connection to its response. */
+static double with_connecting(const struct run_driver *driver)
+{
+	return driver->rate ? histogram_mean(&driver->response_time)
+			    : histogram_mean(&driver->connect) + histogram_mean(&driver->tls) +
+				      histogram_mean(&driver->round_trip);
+}
+
+static void say_opening(const char *part, double spent_ns, double total_ns, const char *advice,
+			struct report_verdict *verdict)
+{
+	verdict->part = part;
+	verdict->percent = spent_ns < total_ns ? 100 * spent_ns / total_ns : 100;
+	verdict->total_ns = total_ns;
+	snprintf(verdict->text, sizeof(verdict->text),
+		 "%s of the mean time with connecting (%s) passed in %s: %s",
+		 as_share(verdict->percent), as_time(total_ns), part, advice);
+}
+
+/* Judge the opening of the connections, if each request has one of its own and most time went there. */
+static bool judge_opening(const struct run_driver *driver, const struct run_service *service,
+			  struct report_verdict *verdict)
+{
+	double tls_ns = histogram_mean(&driver->tls), connect_ns = histogram_mean(&driver->connect);
+	double total_ns = with_connecting(driver);
+	char name[SHORT_TEXT], advice[SHORT_TEXT + 160];
+
+	if (!driver->new_connections || total_ns < SLOW_NS)
+		return false;
+	report_server_name(service, name);
+	if (tls_ns >= DOMINANT_SHARE * total_ns) {
+		snprintf(advice, sizeof(advice),
+			 "clients should keep their connections, or resume sessions; else %s needs "
+			 "more CPU for handshakes",
+			 name);
+		say_opening("TLS handshakes", tls_ns, total_ns, advice, verdict);
+	} else if (connect_ns >= DOMINANT_SHARE * total_ns) {
+		if (service->accept_queue.overflows.value)
+			advise_backlog(service, advice, sizeof(advice));
+		else
+			snprintf(advice, sizeof(advice),
+				 "the path is long, or packets are lost on it; clients should keep "
+				 "their connections");
+		say_opening("TCP handshakes", connect_ns, total_ns, advice, verdict);
+	}
+	return verdict->part != NULL;
 }
 
 static bool is_multiplexed(const struct run_service *service)
@@ -523,6 +628,7 @@ static const char multiplexed[] =
 static bool judge_none(const struct run *run, struct report_verdict *verdict)
 {
 	uint16_t port = report_target_port(run->driver);
+	bool watched = false;
 
 	if (!run->service_count || !run->driver->requests)
 		return false;
@@ -531,6 +637,13 @@ static bool judge_none(const struct run *run, struct report_verdict *verdict)
 	for (size_t i = 0; i < run->service_count; i++)
 		if (run->services[i].port == port && is_multiplexed(&run->services[i]))
 			return unknown(verdict, multiplexed, report_unfollowed(&run->services[i]));
+	for (size_t i = 0; i < run->service_count; i++)
+		watched |= run->services[i].port == port;
+	if (port && !watched)
+		return unknown(
+			verdict,
+			"the driver asked port %u, and the observer watched others, such as %u",
+			port, run->services[0].port);
 	return unknown(verdict, "the observer saw no exchange of the driver's");
 }
 
@@ -542,8 +655,11 @@ bool report_verdict(const struct run *run, const struct run_service *service,
 
 	if (!service)
 		return judge_none(run, ret_verdict);
-	if (run->driver->limited)
+	if (run->driver->limited && !(tail && outlasts_lateness(run, tail)))
 		return unknown(ret_verdict, "the driver itself was the limit, not the server");
+	ret_verdict->part = NULL;
+	if (judge_opening(run->driver, service, ret_verdict))
+		return true;
 	if (report_undivided(run, service, why))
 		return unknown(ret_verdict, "observer and driver did not time the same requests");
 	return tail ? judge_tail(run, service, tail, ret_verdict)

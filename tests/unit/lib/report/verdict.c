@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sojourn/clock.h"
+#include "sojourn/finding.h"
 #include "sojourn/join.h"
 #include "sojourn/report.h"
 #include "support/report.h"
@@ -179,7 +180,10 @@ static void the_verdict_divides_service(void **state)
 		const char *said;
 	} cases[] = {
 		{70, 10, "in service, on a CPU: nginx computes for so long"},
-		{10, 70, "in service, waiting for a CPU: the host has too few"},
+		{10, 70,
+		 "in service, waiting for a CPU: the host has too few CPUs for what runs on it, or "
+		 "a "
+		 "CPU quota holds the server back (nr_throttled in cpu.stat)"},
 		{10, 10, "in service, blocked: nginx waits for a disk"},
 		{35, 30, "in service: nginx takes this long: by turns it computes"},
 	};
@@ -362,7 +366,9 @@ static void overflows_do_not_blame_the_network(void **state)
 		{0, 1000, "in the network and the client: nginx is not what is slow"},
 		{1, 1000000, "in the network and the client: nginx is not what is slow"},
 		{200, 1000,
-		 "in the network and the client: the accept queue was full (overflows: 200), and "},
+		 "in the network and the client: the accept queue was full (overflows: 200), and "
+		 "TCP "
+		 "sends again only after a second or more; nginx needs more workers, or a larger "},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -372,6 +378,151 @@ static void overflows_do_not_blame_the_network(void **state)
 		run->services[0].accept_queue.overflows =
 			(struct run_number){true, cases[i].overflows};
 		assert_joined_says(run, cases[i].said);
+	}
+}
+
+/* Some requests wait in the full queue, others until TCP sends again what it dropped: together they are the answer. */
+static void a_full_accept_queue_is_one_cause(void **state)
+{
+	static const struct {
+		uint64_t overflows, exchanges;
+		const char *said;
+	} cases[] = {
+		{0, 1000, "no part holds half of the slow requests' time"},
+		{200, 1000,
+		 "in the accept queue or, dropped by it, until TCP sent again: the accept "
+		 "queue was "
+		 "full (overflows: 200), and TCP "},
+		/* Enough for those that it dropped, not for those that waited in it. */
+		{1, 20000,
+		 "until TCP sent again: the accept queue was full (overflows: 1), and TCP "},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autorun struct run *run = unserved_run();
+		struct run_samples *seen = run->services[0].samples;
+
+		for (size_t k = 0; k < seen->count; k++) {
+			uint64_t whole_ns = run->driver->samples->samples[k].round_trip_ns;
+
+			seen->samples[k].stage_ns[STAGE_ACCEPT_QUEUE] = whole_ns * 4 / 10;
+			seen->samples[k].stage_ns[STAGE_SERVICE] = whole_ns * 2 / 10;
+		}
+		run->services[0].exchanges = cases[i].exchanges;
+		run->services[0].accept_queue.overflows =
+			(struct run_number){true, cases[i].overflows};
+		assert_joined_says(run, cases[i].said);
+	}
+}
+
+static void limit(struct run_driver *driver, const char *by)
+{
+	driver->limited = calloc(1, sizeof(*driver->limited));
+	driver->limited->by = strdup(by);
+	driver->limited->why = strdup("it was busy");
+}
+
+/* A late loop lengthens what is outside the server: half of the time inside it is a finding all the same. */
+static void a_late_driver_leaves_the_servers_half_known(void **state)
+{
+	static const struct {
+		const char *by;
+		enum stage stage;
+		const char *said;
+	} cases[] = {
+		{"schedule", STAGE_SERVICE, "in service: nginx takes this long"},
+		{"schedule", STAGE_SOCKET_QUEUE, "unread in the socket: nginx needs more workers"},
+		{"schedule", STAGE_RESPOND, "\nnot known where the time goes: the driver itself"},
+		{"cpu", STAGE_SERVICE, "\nnot known where the time goes: the driver itself"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autorun struct run *run = run_mostly_in(cases[i].stage);
+
+		limit(run->driver, cases[i].by);
+		assert_joined_says(run, cases[i].said);
+	}
+}
+
+/* Without joined exchanges: requests that were not sent in time are a part of the response time. */
+static void a_mean_under_a_rate_contains_the_unsent(void **state)
+{
+	autorun struct run *run = merged_run();
+
+	run->driver->rate = 500;
+	run->driver->response_time = (struct histogram){0};
+	for (int i = 0; i < 1000; i++)
+		histogram_record(&run->driver->response_time, 500 * NSEC_PER_MSEC);
+	assert_says(run, " % of the mean response time (500 ms) passed before they were sent, all "
+			 "connections being busy: the server cannot");
+}
+
+/* Connecting is in no round trip. Where it takes longer, the round trip is not what clients wait for. */
+static void handshakes_are_named_where_they_take_longest(void **state)
+{
+	static const struct {
+		bool new_connections;
+		uint64_t connect_ns, tls_ns;
+		const char *said;
+	} cases[] = {
+		{true, 100 * NSEC_PER_MSEC, 1000,
+		 " passed in TCP handshakes: the path is long, or packets are lost"},
+		{true, 1000, 100 * NSEC_PER_MSEC,
+		 " passed in TLS handshakes: clients should keep their connections, or resume "
+		 "sessions; else nginx needs more CPU"},
+		{true, 1000, 1000, "\n68 % of the mean round trip"},
+		{false, 1000, 100 * NSEC_PER_MSEC, "\n68 % of the mean round trip"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autorun struct run *run = merged_run();
+
+		run->driver->new_connections = cases[i].new_connections;
+		histogram_record(&run->driver->connect, cases[i].connect_ns);
+		histogram_record(&run->driver->tls, cases[i].tls_ns);
+		assert_says(run, cases[i].said);
+	}
+}
+
+static void another_port_is_named(void **state)
+{
+	autorun struct run *run = merged_run();
+
+	free(run->driver->target);
+	run->driver->target = strdup("http://127.0.0.1:9999/");
+	run->services[0].exchanges = 0;
+	assert_says(run,
+		    "\nnot known where the time goes: the driver asked port 9999, and the observer "
+		    "watched others, such as 8080");
+}
+
+/* Answered requests were quick: that the server hangs comes first. */
+static void a_hanging_server_comes_first(void **state)
+{
+	autorun struct run *run = merged_run();
+	struct run_finding *finding = calloc(1, sizeof(*finding));
+
+	assert_non_null(finding);
+	free(run->findings);
+	run->findings = finding;
+	run->finding_count = 1;
+	snprintf(finding->id, sizeof(finding->id), "requests-hang");
+	snprintf(finding->severity, sizeof(finding->severity), "critical");
+	snprintf(finding->object, sizeof(finding->object), "nginx (pid 7), port 8080");
+	finding->port = run->services[0].port;
+	finding->netns = run->services[0].netns;
+	finding->used = (struct run_number){true, 24};
+	run->services[0].open.oldest_ns = (struct run_number){true, 6 * NSEC_PER_SEC};
+	assert_says(
+		run,
+		"\nat the end nginx (pid 7), port 8080 answered nothing: 24 requests waited, the "
+		"oldest for 6.00 s\n");
+	finding->port++;
+	{
+		struct report_options options = {.width = 300};
+		autofree char *text = support_render_as(run, &options);
+
+		assert_null(strstr(text, "answered nothing"));
 	}
 }
 
@@ -422,6 +573,12 @@ int main(void)
 		cmocka_unit_test(late_writes_leave_the_rest_known),
 		cmocka_unit_test(a_pause_is_no_lack_of_workers),
 		cmocka_unit_test(overflows_do_not_blame_the_network),
+		cmocka_unit_test(a_full_accept_queue_is_one_cause),
+		cmocka_unit_test(a_late_driver_leaves_the_servers_half_known),
+		cmocka_unit_test(a_mean_under_a_rate_contains_the_unsent),
+		cmocka_unit_test(handshakes_are_named_where_they_take_longest),
+		cmocka_unit_test(another_port_is_named),
+		cmocka_unit_test(a_hanging_server_comes_first),
 		cmocka_unit_test(the_driver_as_the_limit_is_no_verdict),
 	};
 
