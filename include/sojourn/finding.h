@@ -10,7 +10,7 @@ struct run_owner {
 	char comm[16];
 	char unit[64];		   /* cgroup of its service or container; "": none */
 	struct run_number sockets; /* sockets of the resource that it holds */
-	char did[96]; /* in the period, by events: "12 connect() calls of 70 µs"; "": not known */
+	char did[96]; /* in the period, by events: "12 connect() calls, mean 70 µs"; "": not known */
 };
 
 /*

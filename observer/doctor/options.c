@@ -38,7 +38,8 @@ static const char *const socket_sources[] = {"netlink", "proc"};
 static const struct cli_option rows[] = {
 	{"pid", 0, "PID", "Only what this process takes, in its network namespace.", CLI_NUMBER,
 	 AT(pid), .minimum = 1, .maximum = 4194304, .allowed = "a process id from 1 to 4194304"},
-	{"port", 'p', "PORT", "Only what has to do with this port, here or at the peer.",
+	{"port", 'p', "PORT",
+	 "Only what has to do with this port, here or at the peer, or with who listens on it.",
 	 CLI_NUMBER, AT(port), .minimum = 1, .maximum = 65535, .allowed = "a port from 1 to 65535"},
 	{"netns", 'n', "NAME|PATH", "Look at this network namespace instead of our own.", CLI_TEXT,
 	 AT(netns), .minimum = 1,

@@ -18,7 +18,7 @@
  */
 #define WORK_MS 300000
 /*
- * It grows if sockets came in each quarter of the last sample, or of the last observed minute. The
+ * It grows if sockets came in each quarter of the last sample, of its second half, or of the last observed minute. The
  * quarters last at least 2 s in all: connections that a pool opened together end together, and
  * their number stays afterwards.
  */
@@ -41,7 +41,7 @@ struct group {
 	uint32_t working, ended, unread;
 	uint32_t oldest_ms;
 	double came, left;
-	uint32_t in_sample, in_minute; /* bits: quarters in which some came */
+	uint32_t in_half, in_sample, in_minute; /* bits: quarters in which some came */
 };
 
 static struct base base_of(const struct resource_pair *pair)
@@ -103,7 +103,8 @@ static void count_new(const struct resource_pair *pair, const struct base *base,
 	if (!forgotten(pair, s))
 		return;
 	group->came += !(then && forgotten(pair, then));
-	/* Two spans: a process that started lately leaves the first quarters of the longer one empty. */
+	/* Three spans: a process or a load that began lately leaves the first quarters of the longer ones empty. */
+	group->in_half |= quarter(s, pair->seconds * 1000 / 2);
 	group->in_sample |= quarter(s, pair->seconds * 1000);
 	group->in_minute |= quarter(s, fmin(ms, GROWTH_MOST_MS));
 }
@@ -151,7 +152,7 @@ static void count_left(const struct resource_pair *pair, const struct base *base
 static bool grows(const struct group *group)
 {
 	return group->left * LEFT_PART <= group->came &&
-	       (group->in_sample == 0xf || group->in_minute == 0xf);
+	       (group->in_half == 0xf || group->in_sample == 0xf || group->in_minute == 0xf);
 }
 
 static void say_growth(const struct resource_pair *pair, const struct base *base,

@@ -38,13 +38,19 @@ static bool awaits_activation(const struct resource *resource)
 	       resource->owner_count == 1 && !strcmp(resource->owners[0].comm, "systemd");
 }
 
+/* Return whether the command changes nothing: it is never idle. */
+static bool reads(const char *command)
+{
+	return command && !strncmp(command, "ls ", 3);
+}
+
 /* Return the rule's command with the finding's own process. NULL if it has none, or none that helps here. */
 static const char *format_command(const struct finding *finding, char *buffer, size_t size)
 {
 	const char *at = finding->rule->command, *mark;
 	size_t length = 0;
 
-	if (finding->resource.command_idle || awaits_activation(&finding->resource))
+	if (awaits_activation(&finding->resource) || (finding->resource.command_idle && !reads(at)))
 		return NULL;
 	if (!at || !finding->resource.owner_count)
 		return at;

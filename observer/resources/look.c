@@ -163,7 +163,9 @@ static void find_owners(struct look *look, struct run *run)
 		owners_free(&pair->owners);
 		if (!pair->after.at_ns || netns_enter(target->fd) < 0)
 			continue;
-		r = owners_find(&pair->before, &pair->after, look->options.pid != 0, &pair->owners);
+		/* Both choose by process, so that a listener's owner matters. */
+		r = owners_find(&pair->before, &pair->after,
+				look->options.pid || look->options.port, &pair->owners);
 		if (target->fd >= 0)
 			(void)netns_enter(look->home_fd);
 		if (r < 0)
@@ -234,8 +236,26 @@ void look_point(struct look *look, uint64_t interval_ns)
 		thin(look);
 }
 
+/* Return whether a process that listens on the port owns the resource: its leak towards another port counts. */
+static bool is_of_listener(uint16_t port, const struct resource_list *list,
+			   const struct resource *resource)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct resource *listener = &list->entries[i];
+
+		if (listener->kind != RESOURCE_ACCEPT_QUEUE || listener->port != port)
+			continue;
+		for (size_t k = 0; k < listener->owner_count; k++)
+			for (size_t n = 0; n < resource->owner_count; n++)
+				if (listener->owners[k].pid == resource->owners[n].pid)
+					return true;
+	}
+	return false;
+}
+
 /* The host's and the namespace's limits concern every process and port. */
-static bool selected(const struct look_options *options, const struct resource *resource)
+static bool selected(const struct look_options *options, const struct resource_list *list,
+		     const struct resource *resource)
 {
 	static const bool of_socket[RESOURCE_KINDS] = {
 		[RESOURCE_PORTS] = true,	 [RESOURCE_ACCEPT_QUEUE] = true,
@@ -254,7 +274,8 @@ static bool selected(const struct look_options *options, const struct resource *
 	    !owned)
 		return false;
 	return !options->port || !of_socket[resource->kind] || any_port ||
-	       resource->port == options->port || resource->other_port == options->port;
+	       resource->port == options->port || resource->other_port == options->port ||
+	       is_of_listener(options->port, list, resource);
 }
 
 static void select_resources(const struct look_options *options, struct resource_list *list)
@@ -262,7 +283,7 @@ static void select_resources(const struct look_options *options, struct resource
 	size_t kept = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
-		if (!selected(options, &list->entries[i]))
+		if (!selected(options, list, &list->entries[i]))
 			continue;
 		if (kept != i)
 			list->entries[kept] = list->entries[i];

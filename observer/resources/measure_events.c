@@ -100,7 +100,7 @@ static void add_connects(struct resource *resource, const struct change *change)
 {
 	resource->connects += change->now.count;
 	resource->connect_ns += change->now.time_ns;
-	resource_did(resource, change->key->pid, "%llu connect() calls of %s",
+	resource_did(resource, change->key->pid, "%llu connect() calls, mean %s",
 		     (unsigned long long)change->now.count,
 		     as_setting((double)change->now.time_ns / (double)change->now.count));
 }

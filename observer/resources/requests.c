@@ -60,7 +60,10 @@ static void own(struct resource *resource, uint32_t pid)
 	char wchan[48];
 
 	waits_in(pid, wchan, sizeof(wchan));
-	if (owner && state)
+	if (owner && state_of(pid) == 'T')
+		snprintf(owner->did, sizeof(owner->did), "stopped: 'kill -CONT %u' lets it go on",
+			 pid);
+	else if (owner && state)
 		snprintf(owner->did, sizeof(owner->did), "%s%s%s", state, *wchan ? " in " : "",
 			 wchan);
 }

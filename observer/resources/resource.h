@@ -58,7 +58,7 @@ struct resource_owner {
 	uint32_t sockets; /* of this resource, held by it; 0: not counted */
 	char comm[16];
 	char unit[64];
-	char did[96]; /* from events in the sample: "12 connect() calls of 70 µs" */
+	char did[96]; /* from events in the sample: "12 connect() calls, mean 70 µs" */
 };
 
 struct resource {

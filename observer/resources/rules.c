@@ -30,8 +30,8 @@ const struct rule diagnose_rules[] = {
 	 "clients wait until they time out; those that come meanwhile wait in their sockets, then in the "
 	 "accept queue",
 	 "cat /proc/PID/task/*/wchan; cat /proc/PID/task/*/stack",
-	 "a lock, a pool without a free connection, a backend that does not answer or a full disk: find "
-	 "what its threads wait for; give every call to others a time limit",
+	 "find what its threads wait for: a lock, a pool without a free connection, a silent backend or "
+	 "client, a full disk; give every call to others a time limit",
 	 "none: the command reads; a server that is to hold its requests (long polling) does so rightly"},
 	{"services-unobserved", RESOURCE_SERVICES, MEASURE_EVENTS, 1, NEVER, NULL,
 	 "services had connections that the observer did not see: other services had taken all of its slots",
@@ -81,8 +81,8 @@ const struct rule diagnose_rules[] = {
 	 MORE_FILES, "raise the soft limit up to the hard one at start", FILES_RISK},
 	{"fds-growing", RESOURCE_DESCRIPTORS, MEASURE_LEAKING, 1, NEVER, "fds-exhausted-soon",
 	 "the process opens descriptors and closes none", "a leak, if it goes on like this",
-	 NULL, "find what opens and does not close: the evidence lists their types",
-	 "none: a pool that is still filling looks the same, look again later"},
+	 "ls -l /proc/PID/fd", "find what opens and does not close: the evidence lists their types",
+	 "none: the command reads; a pool that is still filling looks the same, look again later"},
 	{"file-max", RESOURCE_FILES, MEASURE_SHARE, .8, .95, NULL,
 	 "the host's table of open files is nearly full",
 	 "at the limit every process but root's gets ENFILE (\"Too many open files in system\")",
@@ -134,7 +134,7 @@ const struct rule diagnose_rules[] = {
 	 NULL, "close() the socket when read() returns 0; close response bodies in HTTP clients",
 	 "none; 'ss -K' ends such sockets from outside, but the process keeps their descriptors"},
 	{"close-wait-held", RESOURCE_CLOSE_WAIT, MEASURE_HELD, 5, NEVER, "close-wait-leak",
-	 "connections that their peers have closed are still open; no growth was seen that would make it a leak",
+	 "connections that their peers have closed are still open; no steady growth was seen that would make it a leak",
 	 "idle connections of a pool, or handlers at work for clients that left: each holds a "
 	 "descriptor until the process closes it",
 	 NULL,

@@ -114,6 +114,17 @@ while True:
     assert evidence(finding, "peer's port") == port
 
 
+def test_the_port_of_a_leaking_server_names_it(start):
+    """The server leaks connections to another port, that of its database, say."""
+    other = start(Lab())
+    with socket.create_server(("127.0.0.1", free_port())) as listener, Pool() as pool, every(0.05, pool.open):
+        time.sleep(GROWTH_SECONDS)
+        finding = Doctor("--port", listener.getsockname()[1]).finding("close-wait-leak")
+        assert not Doctor("--port", other.port).ids & {"close-wait-leak", "close-wait-held"}
+    assert finding["owners"][0]["pid"] == os.getpid()
+    assert evidence(finding, "peer's port") == pool.port
+
+
 def ours(*options):
     """Restrict the exit code to this process: others on the machine may exhaust something."""
     return Doctor("--pid", os.getpid(), *options)
@@ -221,3 +232,15 @@ def test_the_observer_tells_a_leak_of_its_period(start):
     assert ("close-wait-leak", lab.pid) in found
     assert ("close-wait-held", os.getpid()) in found
     assert ("close-wait-leak", os.getpid()) not in found
+
+
+def test_a_leak_that_begins_in_the_period_is_one(start):
+    """Load that comes later leaves the first quarter of the period empty."""
+    with Pool() as pool:
+        observer = start(Observer(ports=[pool.port]))
+        time.sleep(3)
+        with every(0.05, pool.open):
+            time.sleep(6)
+            observer.stop()
+    found = {(each["id"], each["owners"][0]["pid"]) for each in observer.summary()["findings"] if each["owners"]}
+    assert ("close-wait-leak", os.getpid()) in found

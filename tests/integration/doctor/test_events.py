@@ -239,7 +239,7 @@ def test_connects_are_counted_and_timed():
     calls = evidence(finding, "connect() calls")
     assert 5 <= calls <= 60
     assert 0 < evidence(finding, "time in connect() until the SYN left, mean") < 1_000_000
-    assert any(owner["pid"] == client.pid and "connect() calls of" in owner.get("did", "")
+    assert any(owner["pid"] == client.pid and "connect() calls, mean" in owner.get("did", "")
                for owner in finding["owners"])
 
 
