@@ -12,6 +12,7 @@
 #include "payload/request.h"
 #include "sojourn/array.h"
 #include "sojourn/clock.h"
+#include "sojourn/units.h"
 #include "target.h"
 #include "transport/speech.h"
 
@@ -71,6 +72,16 @@ const char *connection_other_scheme(const struct connection *connection)
 	return schemes[speech_of(connection->piece.data, connection->piece.length)];
 }
 
+/* Shorter than any server keeps an idle connection. */
+#define IDLE_LEAST_NS (100 * NSEC_PER_MSEC)
+
+/* Return whether the server may have closed an idle connection while the request was on its way. */
+static bool is_idle_race(const struct connection *connection, enum run_error error)
+{
+	return (error == RUN_ERROR_RESET || error == RUN_ERROR_CLOSED_EARLY) &&
+	       !connection->result.bytes_in && connection->idle_ns >= IDLE_LEAST_NS;
+}
+
 /* Describe an error: the protocol words it, or else how far the request came. */
 static void tell_of(struct connection *connection, enum run_error error, char *text, size_t size)
 {
@@ -87,6 +98,11 @@ static void tell_of(struct connection *connection, enum run_error error, char *t
 	if (connection->result.code)
 		detail_add(text, size, ", ");
 	detail_add_received(text, size, connection->result.bytes_in);
+	if (is_idle_race(connection, error))
+		detail_add(text, size,
+			   "; the connection had been idle for %s: the server's keep-alive time "
+			   "may be shorter",
+			   as_time((double)connection->idle_ns));
 }
 
 static void tell(const struct engine_result *result, char *text, size_t size)
@@ -167,6 +183,8 @@ static void connection_send(struct connection *connection)
 	all_of(connection)->protocol->begin(connection);
 	connection->state = CONNECTION_BUSY;
 	connection->begin_ns = clock_now_ns();
+	connection->idle_ns =
+		connection->served ? connection->begin_ns - connection->result.end_ns : 0;
 	connection->result = (struct engine_result){
 		.start_ns = connection->begin_ns,
 		.bytes_out = connection->request.len,

@@ -54,6 +54,7 @@ struct connection {
 	uint64_t begin_ns;  /* start of the time limit: of connecting, or of the request */
 	uint64_t opened_ns; /* established, TLS included */
 	uint64_t served;    /* requests since then */
+	uint64_t idle_ns;   /* between the last response and this request */
 	bool has_flow;
 	uint32_t flow_hash;
 	struct flow flow;

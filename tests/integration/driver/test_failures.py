@@ -207,6 +207,25 @@ def test_first_of_a_kind_is_told(start, answer, keep, kind, words):
     assert 0.8 * 4 / seconds <= rate <= 1.25 * 4 / seconds
 
 
+@pytest.mark.parametrize("think, told", [("300ms", True), ("0", False)])
+def test_an_idle_connection_that_the_server_closes_is_told(think, told):
+    """Its second request meets the server's close: the server's limit of idle connections may be shorter than the pause."""
+    def serve(listener):
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(4096)
+            connection.sendall(OK + b"0\r\n\r\n")
+            connection.recv(4096)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        driver = Driver(f"http://127.0.0.1:{listener.getsockname()[1]}/", f"--think={think}", connections=1, count=2, check=False)
+        thread.join()
+    explanation = failure(driver, "closed_early")["explanation"]
+    assert ("the connection had been idle for 3" in explanation) == told, explanation
+
+
 def received_bytes(connection):
     """Return the bytes received in order by TCP: tcpi_bytes_received, include/uapi/linux/tcp.h."""
     return struct.unpack_from("=Q", connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), 128)[0]
