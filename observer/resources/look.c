@@ -163,9 +163,8 @@ static void find_owners(struct look *look, struct run *run)
 		owners_free(&pair->owners);
 		if (!pair->after.at_ns || netns_enter(target->fd) < 0)
 			continue;
-		/* Both choose by process, so that a listener's owner matters. */
-		r = owners_find(&pair->before, &pair->after,
-				look->options.pid || look->options.port, &pair->owners);
+		r = owners_find(&pair->before, &pair->after, look->options.pid != 0,
+				look->options.port, &pair->owners);
 		if (target->fd >= 0)
 			(void)netns_enter(look->home_fd);
 		if (r < 0)
@@ -382,7 +381,9 @@ static int conclude(struct look *look, bool past, const struct run *run, struct 
 		if (!pair->after.at_ns)
 			continue;
 		entered = true;
-		resource_measure_ports(pair, &look->processes, look->points, list);
+		/* The doctor's sample is chosen, and the observer's period may be a burst alone. */
+		resource_measure_ports(pair, &look->processes, look->points,
+				       !look->options.resources, list);
 		resource_measure_sockets(pair, list);
 		resource_measure_close_wait(pair, list);
 		resource_measure_held(pair, list);

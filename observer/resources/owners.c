@@ -16,6 +16,7 @@
 struct search {
 	const struct resource_netns *before, *after;
 	bool all;
+	uint16_t port;			 /* whose listeners' owners are wanted, too */
 	bool chosen[OWNED_DESTINATIONS]; /* of the heaviest destinations */
 	size_t chosen_count;
 	struct owner_table *table;
@@ -65,8 +66,8 @@ static void want_listed(struct search *search)
 		bool filling = s->receive_queue && s->receive_queue * 2 >= s->send_queue;
 		bool half_open = now->half_open && now->half_open[i] * 4 > s->send_queue;
 
-		if (search->all || filling || half_open || port_bit(wards, s->source_port) ||
-		    lost_more(&search->before->listeners, s))
+		if (search->all || s->source_port == search->port || filling || half_open ||
+		    port_bit(wards, s->source_port) || lost_more(&search->before->listeners, s))
 			want(search, s->inode);
 	}
 	for (size_t i = 0; i < now->close_wait.count; i++) {
@@ -171,11 +172,12 @@ static int try(struct search *search)
 }
 
 int owners_find(const struct resource_netns *before, const struct resource_netns *after, bool all,
-		struct owner_table *ret_table)
+		uint16_t port, struct owner_table *ret_table)
 {
 	const struct timespec pause = {.tv_nsec = RETRY_NS};
 	struct owner_table table = {};
-	struct search search = {.before = before, .after = after, .all = all, .table = &table};
+	struct search search = {
+		.before = before, .after = after, .all = all, .port = port, .table = &table};
 	int r;
 
 	/* Untouched pages of these cost nothing. */

@@ -30,11 +30,11 @@ struct owner_table {
 
 /*
  * Look for the owners of sockets in @after. @before shows growth. The caller has entered the namespace. Short-lived
- * sockets may be gone when /proc is read, so try up to five times. @all: also owners that are not suspicious. Return
+ * sockets may be gone when /proc is read, so try up to five times. @all: also owners that are not suspicious. @port: also those of its listeners; 0: of none. Return
  * 0 or -errno.
  */
 int owners_find(const struct resource_netns *before, const struct resource_netns *after, bool all,
-		struct owner_table *ret_table);
+		uint16_t port, struct owner_table *ret_table);
 void owners_free(struct owner_table *table);
 
 /* Return the process that holds the socket; 0: not known. */

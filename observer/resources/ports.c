@@ -10,6 +10,7 @@
 struct trend {
 	const struct process_list *processes;
 	unsigned int points;
+	bool period; /* the observer's */
 };
 
 #define SHOWN	    64
@@ -19,6 +20,9 @@ struct trend {
 
 #define DIAG "TCP sockets, inet_diag"
 #define PROC "TCP sockets, /proc/net/tcp"
+
+/* In a shorter period a burst looks like a rate: 400 connections in 0.2 s are no 2,000 per second. */
+#define RATE_LEAST_S 0.9
 
 static void say_outlook(struct resource *resource, double rate, double steady, double lasting)
 {
@@ -59,7 +63,8 @@ static void predict(struct resource *resource, const struct resource_pair *pair,
 		ports_reuses(rules, &now->key) ? rules->reuse_delay_ms / 1000.0 : TIME_WAIT_S;
 	double grown, going, fresh, rate, steady, lasting;
 
-	if (!pair->before.ports.size && !pair->before.at_ns)
+	if ((!pair->before.ports.size && !pair->before.at_ns) ||
+	    (trend->period && pair->seconds < RATE_LEAST_S))
 		return;
 	then = then ? then : &none;
 	grown = ((double)now->live - then->live) / pair->seconds;
@@ -145,9 +150,9 @@ static void find_server(const struct resource_netns *netns, const struct port_ke
 }
 
 void resource_measure_ports(const struct resource_pair *pair, const struct process_list *processes,
-			    unsigned int points, struct resource_list *list)
+			    unsigned int points, bool period, struct resource_list *list)
 {
-	const struct trend trend = {processes, points};
+	const struct trend trend = {processes, points, period};
 	const struct resource_netns *netns = &pair->after;
 	double capacity = ports_capacity(&netns->rules);
 

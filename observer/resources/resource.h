@@ -141,7 +141,7 @@ void resource_list_free(struct resource_list *list);
  * distinguish growth from a pool that filled up.
  */
 void resource_measure_ports(const struct resource_pair *pair, const struct process_list *processes,
-			    unsigned int points, struct resource_list *list);
+			    unsigned int points, bool period, struct resource_list *list);
 void resource_measure_sockets(const struct resource_pair *pair, struct resource_list *list);
 void resource_measure_close_wait(const struct resource_pair *pair, struct resource_list *list);
 void resource_measure_held(const struct resource_pair *pair, struct resource_list *list);
