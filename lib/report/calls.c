@@ -7,6 +7,7 @@
 
 #include "parts.h"
 #include "sojourn/report.h"
+#include "sojourn/run_sum.h"
 
 /* Rows beyond these are in the document alone. */
 #define CALL_LINES 8
@@ -76,6 +77,21 @@ const struct run_timed_call *report_main_call(const struct run_service *service,
 		return &service->timed_calls[i];
 	}
 	return NULL;
+}
+
+const struct run_timed_call *report_sole_call(const struct run_service *service, double *ret_share)
+{
+	const struct run_timed_call *call = service->timed_calls;
+	double share;
+
+	if (service->timed_call_count != 1 || !text_same(service->calls, call->towards) ||
+	    *report_least_share(service, call))
+		return NULL;
+	share = share_of(service, call);
+	if (share < 0 || share >= MAIN_SHARE)
+		return NULL;
+	*ret_share = share;
+	return call;
 }
 
 /* Return the calls to @port; NULL: to none, or to that port of several addresses. */

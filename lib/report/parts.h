@@ -126,6 +126,8 @@ void report_calls(const struct page *page, const struct run_service *service);
 double report_call_wait(const struct run_service *front, const struct run_service *upstream);
 /* Return the place that the service waited for in at least half of its time, and the share; NULL: there is none. */
 const struct run_timed_call *report_main_call(const struct run_service *service, double *ret_share);
+/* Return the only place that the service calls, if it waited there in less than half of its time; NULL: not known. */
+const struct run_timed_call *report_sole_call(const struct run_service *service, double *ret_share);
 /* Return "at least ", if the true share may be greater, or "". */
 const char *report_least_share(const struct run_service *service,
 			       const struct run_timed_call *call);

@@ -326,16 +326,20 @@ static void advise(const struct run *run, const struct run_service *service, enu
 {
 	struct report_upstream upstream;
 	char name[SHORT_TEXT], called[sizeof(verdict->upstream)];
-	const struct run_timed_call *call;
+	const struct run_timed_call *call, *minor;
 	double part;
 
 	report_server_name(service, name);
 	call = may_wait(cause) ? report_main_call(service, &part) : NULL;
+	minor = may_wait(cause) && !call ? report_sole_call(service, &part) : NULL;
 	if (call) {
 		snprintf(verdict->upstream, sizeof(verdict->upstream), "%s", call->towards);
 		snprintf(ret_text, size, "%s waits for %s, %s%s of its service", name,
 			 call->towards, report_least_share(service, call), as_share(100 * part));
-	} else if (may_wait(cause) && service->calls)
+	} else if (minor)
+		snprintf(ret_text, size, "%s %s; its calls to %s are %s of all its service", name,
+			 rules[cause].help, minor->towards, as_share(100 * part));
+	else if (may_wait(cause) && service->calls)
 		snprintf(ret_text, size, "%s takes this long, or waits for %s (not observed)", name,
 			 service->calls);
 	else if (cause == CAUSE_SERVICE && service->cpu->measured)

@@ -484,6 +484,41 @@ static void handshakes_are_named_where_they_take_longest(void **state)
 	}
 }
 
+/* A call that was timed, and is short, is not what the service waits for. */
+static void a_short_call_is_not_blamed(void **state)
+{
+	static const struct {
+		bool timed;
+		const char *said;
+	} cases[] = {
+		{false,
+		 "in service: nginx takes this long, or waits for 10.0.0.1:5432 (not observed)"},
+		{true,
+		 "in service: nginx takes this long; --cpu shows whether it computes or waits; its "
+		 "calls to 10.0.0.1:5432 are 1.0 % of all its service"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autorun struct run *run = run_mostly_in(STAGE_SERVICE);
+		struct run_service *service = &run->services[0];
+		struct histogram *times = &service->stages[STAGE_SERVICE].histogram;
+		struct run_timed_call *call = calloc(1, sizeof(*call));
+
+		assert_non_null(call);
+		service->calls = strdup("10.0.0.1:5432");
+		service->timed_calls = call;
+		service->timed_call_count = 1;
+		snprintf(call->towards, sizeof(call->towards), "10.0.0.1:5432");
+		service->exchanges = times->count;
+		call->calls = cases[i].timed ? times->count : 0;
+		call->wait.count = call->calls;
+		call->wait.sum = times->sum / 100;
+		if (!cases[i].timed)
+			call->handshakes = 1;
+		assert_joined_says(run, cases[i].said);
+	}
+}
+
 static void another_port_is_named(void **state)
 {
 	autorun struct run *run = merged_run();
@@ -577,6 +612,7 @@ int main(void)
 		cmocka_unit_test(a_late_driver_leaves_the_servers_half_known),
 		cmocka_unit_test(a_mean_under_a_rate_contains_the_unsent),
 		cmocka_unit_test(handshakes_are_named_where_they_take_longest),
+		cmocka_unit_test(a_short_call_is_not_blamed),
 		cmocka_unit_test(another_port_is_named),
 		cmocka_unit_test(a_hanging_server_comes_first),
 		cmocka_unit_test(the_driver_as_the_limit_is_no_verdict),
