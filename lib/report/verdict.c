@@ -340,8 +340,9 @@ static void advise(const struct run *run, const struct run_service *service, enu
 		snprintf(ret_text, size, "%s %s; its calls to %s are %s of all its service", name,
 			 rules[cause].help, minor->towards, as_share(100 * part));
 	else if (may_wait(cause) && service->calls)
-		snprintf(ret_text, size, "%s takes this long, or waits for %s (not observed)", name,
-			 service->calls);
+		snprintf(ret_text, size, "%s takes this long, or waits for %s (not observed%s)",
+			 name, service->calls,
+			 service->timed_call_count ? "" : "; --calls times it");
 	else if (cause == CAUSE_SERVICE && service->cpu->measured)
 		snprintf(ret_text, size, "%s takes this long; --cpu divides %s of %s requests",
 			 name, as_count(service->cpu->histogram.count),

@@ -488,12 +488,16 @@ static void handshakes_are_named_where_they_take_longest(void **state)
 static void a_short_call_is_not_blamed(void **state)
 {
 	static const struct {
-		bool timed;
+		unsigned int calls, timed;
 		const char *said;
 	} cases[] = {
-		{false,
+		{0, 0,
+		 "in service: nginx takes this long, or waits for 10.0.0.1:5432 (not observed; "
+		 "--calls "
+		 "times it)"},
+		{1, 0,
 		 "in service: nginx takes this long, or waits for 10.0.0.1:5432 (not observed)"},
-		{true,
+		{1, 1,
 		 "in service: nginx takes this long; --cpu shows whether it computes or waits; its "
 		 "calls to 10.0.0.1:5432 are 1.0 % of all its service"},
 	};
@@ -507,7 +511,7 @@ static void a_short_call_is_not_blamed(void **state)
 		assert_non_null(call);
 		service->calls = strdup("10.0.0.1:5432");
 		service->timed_calls = call;
-		service->timed_call_count = 1;
+		service->timed_call_count = cases[i].calls;
 		snprintf(call->towards, sizeof(call->towards), "10.0.0.1:5432");
 		service->exchanges = times->count;
 		call->calls = cases[i].timed ? times->count : 0;
