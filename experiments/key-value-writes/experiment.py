@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Key-value writes: the clients' measurements compared with the server's work, from 1 to 25 clients."""
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 from experiments.common import figures
@@ -10,8 +9,8 @@ from experiments.common.figures import number, percent, time_text
 from experiments.common.page import Page, code, table
 from experiments.common.place import CLIENT, SERVER, SERVER_CPU, Place
 from experiments.common.plot import COUNTS, panels
-from support import http
-from support.foreign.grpc import build_go, missing
+from support import golang, http
+from support.foreign.grpc import missing
 from support.net import free_port
 from support.process import run as finish
 
@@ -33,8 +32,7 @@ class Grpc:
     REQUEST = ("--grpc", "--body", "key{{client:5}}={{random-hex:16}}")
 
     def __init__(self, context, place, traced):
-        program = Path(context.work, "store")
-        build_go(context.source / "store.go", program)
+        program = golang.program(context.work, "store")
         words = ["sh", "-c", 'exec "$0" trace 2>/dev/null', program] if traced else [program]
         self.process = context.start(words, place, label=f"{self.NAME}{', traced' if traced else ''}")
         found = self.process.wait_for(r"listening on (\d+) counting on (\d+)")

@@ -2,14 +2,15 @@
 """Statuses, routes and streams in TLS of programs in Go (--tls), against the log and the clock of such a server."""
 import os
 import re
-import shutil
 import socket
 from pathlib import Path
 
 import pytest
 
+from support import golang
 from support.conditions import needs_program
 from support.documents import service
+from support.golang import STRIPPED
 from support.process import Process, run, wait_until
 from support.programs import Observer
 from support.timing import in_quiet, lies_within
@@ -22,24 +23,17 @@ from .test_clear import OPTIONS, _certificate, agrees, client_context, curl  # n
 from .test_clear_streams import each_has_its_arrival  # noqa: E402
 from .test_http2 import HEADERS, between, followed  # noqa: E402
 
-SOURCE = Path(__file__).parents[2] / "support/gotls/main.go"
-# A program without symbols is hardest to look into. Another form has to be linked, and one with -buildmode=pie compiled
-# with all of Go's library: that takes more CPU time than its test.
-STRIPPED = ("-ldflags=-s -w",)
 NAMES = ("api/a", "api/users/7", "exact", "other", f"api/{'x' * 600}")
 
 
 @pytest.fixture(scope="module", name="build")
 def _build(tmp_path_factory):
     """build("-ldflags=-s") returns such a program."""
-    folder, done = tmp_path_factory.mktemp("go"), {}
-    go = shutil.which("go") or pytest.skip("go is not installed: tools/setup")
+    done = {}
 
     def build(*options):
         if options not in done:
-            done[options] = folder / f"server{len(done)}"
-            run([go, "build", "-o", done[options], *options, SOURCE], seconds=300,
-                env={"GO111MODULE": "off", "CGO_ENABLED": "0"})
+            done[options] = golang.program(tmp_path_factory.mktemp("go"), "gotls", *options)
         return done[options]
 
     return build
@@ -62,6 +56,8 @@ def ended(observer, server, lines, folder):
     return service(observer.summary(), server.port), folder / "log"
 
 
+# Another form has to be linked, and one with -buildmode=pie compiled with all of Go's library: that takes more CPU time
+# than its test.
 @needs_program("h2load")
 @needs_program("curl")
 @pytest.mark.parametrize("options", [pytest.param((), marks=pytest.mark.long), STRIPPED,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from .. import golang
 from ..process import Process, own_folder, run
 
 HERE = Path(__file__).parent
@@ -29,9 +30,7 @@ class Foreign(Process):
         self.counts = f"http://127.0.0.1:{match[2]}/"
 
     def _go(self, certificate):
-        program = Path(self.files.name, "tls_server")
-        run(["go", "build", "-o", program, HERE / "tls_server.go"], seconds=300)
-        return [program, *certificate]
+        return [golang.program(self.files.name, "tls_server"), *certificate]
 
     @staticmethod
     def _node(certificate):

@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 import pytest
 
+from .. import golang
 from ..process import Process, own_folder, run
 from . import HERE
 
-# Debian's compiler comes with its standard library compiled.
-GO = next((path for path in ("/usr/bin/go", shutil.which("go")) if path and os.path.exists(path)), None)
-GO_LIBRARIES, JAVA_LIBRARIES = Path("/usr/share/gocode"), Path("/usr/share/java")
+JAVA_LIBRARIES = Path("/usr/share/java")
 JARS = [JAVA_LIBRARIES / f"{name}.jar" for name in (
     "grpc-api", "grpc-context", "grpc-core", "grpc-netty", "grpc-stub", "guava", "jsr305", "netty-buffer", "netty-codec",
     "netty-codec-http", "netty-codec-http2", "netty-common", "netty-handler", "netty-resolver", "netty-transport",
@@ -23,7 +22,7 @@ JARS = [JAVA_LIBRARIES / f"{name}.jar" for name in (
 
 def missing(runtime):
     """Return why there is no server in this language; None if there is."""
-    program, needed = {"go": (GO, [GO_LIBRARIES / "src/google.golang.org/grpc"]), "java": (shutil.which("java"), JARS)}[runtime]
+    program, needed = {"go": (golang.DEBIANS, [golang.DEBIANS_LIBRARIES / "src/google.golang.org/grpc"]), "java": (shutil.which("java"), JARS)}[runtime]
     lacking = [] if program else [runtime]
     lacking += [str(path) for path in needed if not path.exists()]
     return f"{', '.join(lacking)}: not installed: tools/setup" if lacking else None
@@ -37,11 +36,6 @@ def need_grpcio():
     """Skip the test without the library for Python."""
     if run([sys.executable, "-c", "import grpc"], check=False).status:
         pytest.skip("python3-grpcio is not installed: tools/setup")
-
-
-def build_go(source, program):
-    """Compile with Debian's libraries. Go keeps what it has compiled: only the first time takes more than a second."""
-    run([GO, "build", "-o", program, source], seconds=300, env={"GO111MODULE": "off", "GOPATH": str(GO_LIBRARIES)})
 
 
 class Waited(NamedTuple):
@@ -64,9 +58,7 @@ class GrpcServer(Process):
         self.url = f"{'h2' if identity else 'h2c'}://127.0.0.1:{self.port}/test.Service/"
 
     def _go(self):
-        program = Path(self.files.name, "grpc_server")
-        build_go(HERE / "grpc_server.go", program)
-        return [program]
+        return [golang.program(self.files.name, "grpc_server")]
 
     @staticmethod
     def _java():
