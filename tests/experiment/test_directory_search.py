@@ -61,6 +61,7 @@ def shape(result):
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_directory_search(experiment):
     experiment("directory-search", shape)
 

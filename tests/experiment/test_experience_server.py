@@ -47,5 +47,6 @@ def shape(result):
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_experience_server(experiment):
     experiment("experience-server", shape)

@@ -33,5 +33,6 @@ def shape(result):
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_identifier_resolution(experiment):
     experiment("identifier-resolution", shape)

@@ -32,5 +32,6 @@ def shape(result):
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_key_value_writes(experiment):
     experiment("key-value-writes", shape)

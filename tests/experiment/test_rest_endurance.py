@@ -43,5 +43,6 @@ def shape(result):
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_rest_endurance(experiment):
     experiment("rest-endurance", shape)
