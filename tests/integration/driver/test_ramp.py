@@ -37,8 +37,8 @@ class Watch:
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("options", [("-t1",), ("-t3",), ("--think=5ms",),
-                                     ("--warmup=300ms",)])
+@pytest.mark.parametrize("options", [pytest.param(("-t1",), marks=pytest.mark.long), ("-t3",),
+                                     ("--think=5ms",), ("--warmup=300ms",)])
 def test_steps_up_and_down(start, options):
     nginx = start(Nginx())
     for attempt in range(3):

@@ -246,7 +246,7 @@ def test_waiting_for_a_cpu_is_told(start, threads):
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_rate_follows_its_shape(start, threads):
     """A ramp from 0, a pause, a step: the server's count in each part is the rate's integral."""
     nginx = start(Nginx())

@@ -23,7 +23,8 @@ def result(driver, path):
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("options", [(), ("--rate=2000",), ("--threads=2",)])
+@pytest.mark.parametrize("options", [pytest.param((), marks=pytest.mark.long), ("--rate=2000",),
+                                     ("--threads=2",)])
 def test_two_drivers_start_at_a_time(start, tmp_path, options):
     """Neither sends before; at a rate both start at that very time; their documents add up."""
     nginx = start(Nginx())

@@ -43,8 +43,10 @@ def delays_are_those(entry, rows, source):
     return lies_within(entry["accept_delay_ns"] / len(rows), sum(sure) / len(rows), sum(latest) / len(rows))
 
 
-@pytest.mark.parametrize("source", ["inferred", "syscall"])
-@pytest.mark.parametrize("call", ["accept4", "accept", "io_uring"])
+# The kernel reports no call then, whichever it is: one is enough in tools/check.
+@pytest.mark.parametrize("call, source", [
+    ("accept4", "inferred"), ("accept4", "syscall"), ("accept", "syscall"), ("io_uring", "syscall"),
+    pytest.param("accept", "inferred", marks=pytest.mark.long), pytest.param("io_uring", "inferred", marks=pytest.mark.long)])
 @in_quiet
 def test_late_accept_is_accept_queue(start, tmp_path, call, source):
     scene = Scene(start, tmp_path, "--accept-delay", "10ms", "--service", "1ms", "--accept", call,

@@ -45,6 +45,12 @@ def test_times_are_those_of_the_server(scene):
     times_are_the_servers(scene())
 
 
+# Windows and garbage are found in the text of a connection, whichever library it was read from.
+mostly_openssl = pytest.mark.parametrize("scene", ["openssl", *(pytest.param(name, marks=pytest.mark.long) for name in SCENES
+                                                               if name != "openssl")], indirect=True)
+
+
+@mostly_openssl
 @in_quiet
 def test_every_way_to_close_a_window(scene):
     every_way_to_close_a_window(scene())
@@ -54,5 +60,6 @@ def test_resets_are_by_who_did_it(scene):
     resets_are_by_who_did_it(scene())
 
 
+@mostly_openssl
 def test_garbage_is_given_up(scene):
     garbage_is_given_up(scene())

@@ -65,7 +65,7 @@ def mean_ns(entry, part):
     return entry["cpu"][part]["mean_ns"]
 
 
-@pytest.mark.parametrize("model", ["event", "threads", "prefork"])
+@pytest.mark.parametrize("model", ["event", "threads", pytest.param("prefork", marks=pytest.mark.long)])
 @in_quiet
 def test_sleeping_is_blocked(start, model):
     scene = Scene(start, "--service", "5ms", model=model)

@@ -112,7 +112,7 @@ def exchanges_in_order(front, log, rows, packets):
 
 @pytest.mark.parametrize("kind, tls", [pytest.param(Haproxy, False, marks=needs_haproxy),
                                        pytest.param(Haproxy, True, marks=needs_haproxy),
-                                       pytest.param(Envoy, False, marks=needs_envoy)])
+                                       pytest.param(Envoy, False, marks=[needs_envoy, pytest.mark.long])])
 @in_quiet
 def test_times_are_those_of_the_proxys_clock(start, tmp_path, kind, tls):
     """The server behind waits 1, 5 and 50 ms. No service of the proxy is shorter than that server's, by its clock. It is the

@@ -36,7 +36,7 @@ def _certificate():
     pki.close()
 
 
-@pytest.fixture(name="identity", params=["clear", "TLSv1.2", "TLSv1.3"])
+@pytest.fixture(name="identity", params=["clear", pytest.param("TLSv1.2", marks=pytest.mark.long), "TLSv1.3"])
 def _identity(request, certificate):
     """nginx' part of the configuration for TLS, or nothing."""
     if request.param == "clear":

@@ -79,7 +79,7 @@ class Scene:
 MODELS = ("event", "threads", "prefork")
 
 
-@pytest.mark.parametrize("milliseconds, count", [(0, 2000), (1, 400), (5, 200), (20, 60)])
+@pytest.mark.parametrize("milliseconds, count", [(0, 2000), (1, 400), pytest.param(5, 200, marks=pytest.mark.long), (20, 60)])
 @in_quiet
 def test_service(start, tmp_path, milliseconds, count):
     """Of servers of all models, one after the other, seen by one observer."""
@@ -128,8 +128,9 @@ def test_service_percentiles(start, tmp_path):
             assert stage(entry, "service")[name] <= upper[rank] * (1 + 1 / 64) + 20 * US
 
 
-@pytest.mark.parametrize("source", ["inferred", "syscall"])
-@pytest.mark.parametrize("model", ["event", "threads"])
+@pytest.mark.parametrize("model, source", [
+    ("event", "syscall"), ("threads", "inferred"),
+    pytest.param("event", "inferred", marks=pytest.mark.long), pytest.param("threads", "syscall", marks=pytest.mark.long)])
 @in_quiet
 def test_late_read_is_socket_queue(start, tmp_path, model, source):
     """When accept() is inferred, it coincides with the first read if the request was already there. So of 100

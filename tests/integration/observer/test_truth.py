@@ -286,7 +286,7 @@ def test_a_burst_of_requests_is_told_as_it_is(start, tmp_path):
     assert entry["samples"]["index"] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("service_time", ["1ms", "2ms", "5ms"])
+@pytest.mark.parametrize("service_time", ["1ms", pytest.param("2ms", marks=pytest.mark.long), "5ms"])
 @in_quiet
 def test_parts_add_up_over_the_path(path, tmp_path, service_time):
     """The client's mean is stages plus network, to 0.5 %. The true network is the round trip
@@ -319,14 +319,14 @@ def test_server_throughput_is_the_clients(start):
     """From first message to last, over the measured phase: the rate is the one requested."""
     lab = start(Lab())
     observer = start(Observer(ports=[lab.port]))
-    driver = Driver(lab.url, "--rate", "500", "--warmup", "300ms", connections=4, count=1500,
+    driver = Driver(lab.url, "--rate", "500", "--warmup", "300ms", connections=4, count=750,
                     observer=observer)
     observer.stop()
     entry = service(driver.document, lab.port)
     seconds = (entry["last_message_ns"] - entry["first_message_ns"]) / 1e9
-    assert entry["exchanges"] == driver.result["requests"] == 1500
+    assert entry["exchanges"] == driver.result["requests"] == 750
     with timing():
-        assert 1499 / seconds == pytest.approx(500, rel=0.01)
+        assert 749 / seconds == pytest.approx(500, rel=0.01)
         told = re.search(r"^server throughput (\d+)/s ", driver.report, re.MULTILINE)
         assert int(told[1]) == pytest.approx(500, rel=0.01), driver.report
 

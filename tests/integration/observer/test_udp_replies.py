@@ -143,8 +143,8 @@ def test_a_port_per_request_tells(start):
     assert times_are(entry, times)
 
 
-@pytest.mark.parametrize("repeats", [True, False])
-@pytest.mark.parametrize("count", [30, 200])
+@pytest.mark.parametrize("count, repeats", [(30, True), (200, False), pytest.param(30, False, marks=pytest.mark.long),
+                                            pytest.param(200, True, marks=pytest.mark.long)])
 @in_quiet
 def test_requests_under_way_are_not_ignored(start, count, repeats):
     """One client asks every 10 ms and is answered after 25 ms. So two or three requests are always open, and
