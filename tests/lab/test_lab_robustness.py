@@ -71,7 +71,6 @@ def test_clients_that_vanish(lab, protocol, model):
     assert sum(row["error"] for row in truth) == 5
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("model", ["event", "threads", "prefork"])
 def test_out_of_descriptors(lab, model):
     workers = ["--workers", "1"] if model == "prefork" else []

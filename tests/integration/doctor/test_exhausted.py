@@ -170,7 +170,7 @@ def test_the_remedy_ends_it(start, small_range):
     """Driver and doctor count the same failures; after the printed command there are none."""
     lab = start(Lab())
     doctor = watch(start, "--port", lab.port)
-    broke = Driver(lab.url, "--new-connections", connections=2, count=700, check=False)
+    broke = Driver(lab.url, "--new-connections", connections=2, duration="1s", check=False)
     met = broke.result["errors"]["address_unavailable"]
     seen = looks(doctor)
     findings = [f for look in seen for f in look["findings"] if f["id"] == "ports-exhausted"]

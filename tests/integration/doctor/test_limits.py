@@ -235,7 +235,7 @@ def test_put_off_acks_are_no_overflow():
         before = {name: kernel_counter(name) for name in ("TCPDeferAcceptDrop", "ListenOverflows")}
         timer = threading.Timer(1.5, act)
         timer.start()
-        doctor = Doctor("--sample", "4s")
+        doctor = Doctor("--sample", "3s")
         timer.join()
         assert kernel_counter("TCPDeferAcceptDrop") - before["TCPDeferAcceptDrop"] == 40
         assert kernel_counter("ListenOverflows") - before["ListenOverflows"] >= 3

@@ -275,7 +275,7 @@ def test_a_leak_of_connections_on_the_client_is_named():
 @pytest.mark.alone
 def test_a_pool_that_filled_up_is_no_leak():
     """A quarter of the range is taken at once in the sample and kept: that is no continued growth."""
-    looking = subprocess.Popen([OBSERVER, "doctor", "--json", "--sample", "3s"], stdout=subprocess.PIPE)
+    looking = subprocess.Popen([OBSERVER, "doctor", "--json", "--sample", "2s"], stdout=subprocess.PIPE)
     try:
         time.sleep(1)
         with held("127.0.0.1", 130):
@@ -346,7 +346,7 @@ def test_failed_connects_are_counted_as_they_happen(start):
 def test_a_large_stable_pool_is_no_leak():
     """A pool below the cliff that does not grow is no finding, however long the sample."""
     with held("127.0.0.1", 240):
-        doctor = Doctor("--sample", "3s")
+        doctor = Doctor("--sample", "2s")
         assert not about("ports", doctor)
 
 

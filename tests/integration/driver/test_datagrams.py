@@ -268,7 +268,7 @@ def test_what_the_drivers_own_buffer_drops():
     with Server(handle) as server:
         server.socket.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, 2000)
         driver = Driver(server.url, "--payload", "1234", "--match=id:2", "--replies=8",
-                        "--receive-buffer=2048", "--timeout=300ms", count=20, check=False)
+                        "--receive-buffer=2048", "--timeout=300ms", count=6, check=False)
     dropped = kernel_counter("RcvbufErrors", table="snmp", row="Udp") - before
     assert dropped > 0
     assert driver.result["datagrams"]["dropped"] == dropped

@@ -5,6 +5,7 @@ import signal
 import socket
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -113,14 +114,8 @@ REFUSED = {
     "h2 to HTTP/1 in TLS": (["h2://127.0.0.1:{tls}/", "-k", SPENT], 1, ": use https:// for HTTP/1.1"),
     "certificate": (["https://127.0.0.1:{tls}/", SPENT], 1,
                     "; give --ca=FILE or --server-name=NAME, or do without the check: --insecure"),
-    "no observer": (["127.0.0.1:{plain}", "--observer={nothing}"], 1,
-                    "start an observer there: sojourn observe --port {plain} --listen {nothing}"),
     "an observer's name": (["127.0.0.1:{plain}", "--observer=server"], 2, "'server' is not an observer's address; write it like 9180, "),
     "a misspelt condition": (["127.0.0.1:{plain}", "--assert=p98 < 5 ms"], 2, "'p98 < 5 ms' is not understood; write it like 'p99<5ms'"),
-    "no observer, IPv6": (["http://127.0.0.1:{plain}/", "--observer=http://[::1]:{nothing}"], 1,
-                          "start an observer there: sojourn observe --port {plain} --listen [::1]:{nothing}"),
-    "no observer, TLS": (["http://127.0.0.1:{plain}/", "--observer=https://localhost:{nothing}"], 1,
-                         "--listen {nothing} --tls-cert FILE --tls-key FILE --token-file FILE"),
     "mistyped": (["127.0.0.1:{plain}", "--conections=4"], 2,
                  "unknown option '--conections': did you mean --connections?"),
     "another tool's option": (["127.0.0.1:{plain}", "--data", "x"], 2, "did you mean --body?"),
@@ -138,10 +133,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_there_is_no_run(places, name):
-    """One line, and nothing was sent; runs that wait for a connection give up."""
-    words, status, message = REFUSED[name]
+def refused(places, words, status, message):
     words, message = [places.fill(word) for word in words], places.fill(message)
     ended = run([DRIVER, *words], seconds=20, check=False)
     assert (ended.status, ended.stdout) == (status, "")
@@ -149,6 +141,26 @@ def test_there_is_no_run(places, name):
     assert line.startswith("sojourn-drive: ") and message in line
     # nginx counts a TLS hello as a request.
     assert not places.served() or "plain HTTP" in message
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_there_is_no_run(places, name):
+    """One line, and nothing was sent; runs that wait for a connection give up."""
+    refused(places, *REFUSED[name])
+
+
+def test_no_observer(places):
+    """Each driver waits some seconds for one that may be starting, all at once here."""
+    places.fill("{plain} {nothing}")
+    with ThreadPoolExecutor(3) as drivers:
+        for told in [drivers.submit(refused, places, words, 1, message) for words, message in (
+                (["127.0.0.1:{plain}", "--observer={nothing}"],
+                 "start an observer there: sojourn observe --port {plain} --listen {nothing}"),
+                (["http://127.0.0.1:{plain}/", "--observer=http://[::1]:{nothing}"],
+                 "start an observer there: sojourn observe --port {plain} --listen [::1]:{nothing}"),
+                (["http://127.0.0.1:{plain}/", "--observer=https://localhost:{nothing}"],
+                 "--listen {nothing} --tls-cert FILE --tls-key FILE --token-file FILE"))]:
+            told.result()
 
 
 FAILED = {

@@ -161,7 +161,8 @@ def start_locked(start, *options):
 def test_a_lock_is_a_plateau(start, tmp_path):
     """The lock admits at most one request in 5 ms; clients that think for 20 ms leave room for five."""
     url = start_locked(start)
-    result, document = sweep(url, tmp_path / "sweep.json", "--think=20ms", "--ladder=1,2,3,4,6,8,12,16,24")
+    result, document = sweep(url, tmp_path / "sweep.json", "--think=20ms", "-d400ms", "--warmup=100ms",
+                             "--ladder=1,2,3,4,6,8,12,16,24")
     found = document["sweep"]
     for step in found["steps"]:
         assert step["requests"] <= step["duration_ns"] / 5e6 + step["load"] + 1

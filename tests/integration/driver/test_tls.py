@@ -221,7 +221,7 @@ RESPONSES = {
 def test_responses_that_fail(start, pki, name):
     treat, kind = RESPONSES[name]
     server = start(Server(treat, pki.server))
-    driver = Driver(server.url, "--ca", pki.ca, "--timeout=1s", count=4, check=False)
+    driver = Driver(server.url, "--ca", pki.ca, "--timeout=1s", connections=4, count=4, check=False)
     assert len(server.accepted) == driver.result["connects"] == driver.result["tls"]["count"] == 4
     if kind:
         assert only_error(driver, kind)["count"] == 4

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import socket
+from concurrent.futures import ThreadPoolExecutor
 
 from support.documents import service
 from support.programs import Observer
@@ -67,15 +68,20 @@ class Scene:
         return entry
 
 
-def entries(start, cases, act, *options, before=lambda scene: None, samples=True):
+def entries(start, cases, act, *options, before=lambda scene: None, samples=True, at_once=False):
     """Let act(scene, *case) run for each case, each with a listener of its own. Return [(case, entry)]. One observer sees them
-    all: it takes longer to begin than most cases. before(scene): before it begins."""
+    all: it takes longer to begin than most cases. before(scene): before it begins. at_once: in a thread for each, for cases
+    that mostly wait."""
     scenes = [Scene(start, observe=False) for _ in cases]
     for scene in scenes:
         before(scene)
     observer = start(Observer(*options, ports=[scene.port for scene in scenes]))
-    for scene, case in zip(scenes, cases):
-        act(scene, *case)
+    if at_once:
+        with ThreadPoolExecutor(len(cases)) as threads:
+            list(threads.map(lambda scene, case: act(scene, *case), scenes, cases))
+    else:
+        for scene, case in zip(scenes, cases):
+            act(scene, *case)
     for scene in scenes:
         scene.close()
     observer.stop()

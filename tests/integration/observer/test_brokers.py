@@ -58,7 +58,7 @@ def test_an_acknowledgement_is_no_request(start):
         time.sleep(PAUSE)
         connection.sendall(b"message")
 
-    for (name,), entry in entries(start, [(name,) for name in SAID], push):
+    for (name,), entry in entries(start, [(name,) for name in SAID], push, at_once=True):
         asks = SAID[name][2]
         assert entry["exchanges"] == (3 if asks else 1), name
         assert entry["losses"]["oneway"] == (0 if asks else 2), name

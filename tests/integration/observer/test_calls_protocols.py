@@ -20,7 +20,7 @@ from .test_calls import LASTING, flat, rows, uncut
 from .test_dns import Asked, Unbound, fresh
 from .test_upstreams import Front
 
-COUNT = 90
+COUNT = 45
 PHP = "<?php usleep(20000); file_get_contents('php://input'); echo 'begun'; if (isset($_GET['late'])) { flush(); usleep(30000); echo 'ended'; }"
 FPM = """[global]
 error_log = {folder}/error.log

@@ -153,10 +153,11 @@ def anonymous_bytes(pid):
 
 
 def settled_bytes(pid, bound):
-    """Return the process's own memory once it has not grown for 20 seconds, or is beyond the bound."""
+    """Return the process's own memory once it has not grown for 8 seconds, or is beyond the bound. That of each
+    phase once grew with every second (tools/mutate: "a phase's series")."""
     most, grown = anonymous_bytes(pid), time.monotonic()
-    while time.monotonic() < grown + 20 and most < bound:
-        time.sleep(1)
+    while time.monotonic() < grown + 8 and most < bound:
+        time.sleep(0.5)
         if anonymous_bytes(pid) > most + (1 << 20):
             most, grown = anonymous_bytes(pid), time.monotonic()
     return most

@@ -39,6 +39,7 @@ backend plain
 backend calls
     server calls 127.0.0.1:{calls} proto h2
 backend gone
+    retries 0
     server gone 127.0.0.1:1
 """
 ENVOY_CONFIGURATION = """
