@@ -8,6 +8,7 @@
 #include "parts.h"
 #include "sojourn/report.h"
 #include "sojourn/run_sum.h"
+#include "sojourn/text.h"
 
 /* Rows beyond these are in the document alone. */
 #define CALL_LINES 8
