@@ -139,17 +139,24 @@ static __always_inline struct service_gauges *gauges_of(__u32 service)
 	return bpf_map_lookup_elem(&gauges, &index);
 }
 
-static __always_inline void visit_time_wait(struct sock_common *skc)
+/*
+ * Count a socket in TIME_WAIT. It is read without a helper's cast, because that knows TCP's sockets by their protocol's
+ * table. Connections that an MPTCP listener has accepted have another one, plain TCP's too (tcp_prot_override,
+ * net/mptcp/subflow.c), and Go's listeners are of MPTCP since 1.24.
+ */
+static __always_inline void visit_time_wait(const struct sock_common *skc)
 {
-	struct tcp_timewait_sock *tw = bpf_skc_to_tcp_timewait_sock(skc);
+	const struct tcp_timewait_sock *tw = (const void *)skc;
+	struct service_key key = {.port = skc->skc_num, .protocol = PROTO_TCP};
 	struct service_gauges *g;
-	__u32 service;
 
-	/* Such a socket also stands for one in FIN_WAIT2, which waits for the peer's FIN. */
-	if (!tw || tw->tw_sk.tw_substate != TCP_TIME_WAIT)
+	if (!port_observed(key.port))
 		return;
-	service = service_of_common((const void *)tw);
-	g = gauges_of(service);
+	/* Such a socket also stands for one in FIN_WAIT2, which waits for the peer's FIN. */
+	if (BPF_CORE_READ(tw, tw_sk.tw_substate) != TCP_TIME_WAIT)
+		return;
+	key.netns = BPF_CORE_READ(skc, skc_net.net, ns.inum);
+	g = gauges_of(service_find(&key));
 	if (g)
 		g->time_wait++;
 }

@@ -13,6 +13,7 @@ from ..conftest import kernel_counter
 from support.documents import service
 from support.frames import PREFACE
 from support.net import close_before_data
+from support.process import run
 from support.programs import Observer, time_waits
 from support.timing import MS
 from .scene import Scene, entries, inside
@@ -263,6 +264,24 @@ def mptcp_socket():
         pytest.skip(f"no MPTCP here: {error}")
 
 
+def mptcp_listener():
+    listener = mptcp_socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    return listener
+
+
+def exchange_over(client, listener):
+    """Return the accepted connection, after a request and its response."""
+    client.connect(listener.getsockname())
+    connection, _ = listener.accept()
+    client.sendall(b"request")
+    connection.recv(100)
+    connection.sendall(b"response")
+    client.recv(100)
+    return connection
+
+
 def test_mptcp_connections_are_told(start):
     listener = mptcp_socket()
     listener.bind(("127.0.0.1", 0))
@@ -279,6 +298,19 @@ def test_mptcp_connections_are_told(start):
     entry = scene.end()
     assert entry["accepted"] == 10
     assert entry["exchanges"] == entry["losses"]["mptcp"] == 5
+
+
+def test_time_wait_behind_a_listener_of_mptcp(start):
+    """Go's listeners are of MPTCP. Their connections are in TIME_WAIT like others, of either kind."""
+    listener = mptcp_listener()
+    scene = Scene(start, listener=listener)
+    for i in range(10):
+        client = mptcp_socket() if i % 2 else socket.socket()
+        exchange_over(client, listener).close()
+        client.close()
+    listed = run(["ss", "-Htan", "state", "time-wait", f"sport = :{scene.port}"]).stdout
+    entry = scene.end()
+    assert entry["time_wait"] == len(listed.splitlines()) >= 5
 
 
 def test_bytes_count_when_they_are_read(start):
