@@ -8,6 +8,7 @@
 #include "ports.h"
 #include "service.h"
 #include "tcp/connection/arrival.h"
+#include "tcp/connection/mptcp.h"
 #include "tcp/connection/place.h"
 #include "tcp/connection/sample.h"
 
@@ -100,6 +101,7 @@ static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u3
 		first.marks = MARK_GREETED;
 		if (perhaps_waits(tp))
 			first.phase = CONN_UNKNOWN;
+		mptcp_note(tp, &first, slot_of(service));
 	}
 	if (c)
 		*c = first;

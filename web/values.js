@@ -107,7 +107,7 @@ const UNCUT = {
 	perhaps_http2: "may speak HTTP/2 in TLS",
 	overlapped: "carried a request before the previous response was complete, or may have done so",
 	tunnels: "became tunnels (CONNECT, status 101)",
-	unseen: "carry bytes that cannot be read (io_uring, sendfile, TLS in the kernel)",
+	unseen: "carry bytes that cannot be read (io_uring, sendfile, TLS in the kernel, MPTCP)",
 };
 
 // Return why the times of calls to a place are not known; "": they are. By the rules of lib/report/calls.c.

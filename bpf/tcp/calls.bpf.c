@@ -4,6 +4,7 @@
  * programs run beside those for exchanges, which they leave alone. See calls.h.
  */
 #include "calls.h"
+#include "tcp/connection/mptcp.h"
 
 struct call_conns_map call_conns SEC(".maps");
 struct call_places_map call_places SEC(".maps");
@@ -94,7 +95,9 @@ static __always_inline void call_connected(const struct sock *sk)
 
 	if (!c || !tp)
 		return;
-	if (c->phase == CALL_NEW) {
+	if (c->phase == CALL_NEW && is_mptcp(tp)) {
+		call_ignore(c, CALLS_UNSEEN);
+	} else if (c->phase == CALL_NEW) {
 		c->end_seq = tp->write_seq;
 		call_number(sk, c);
 	}

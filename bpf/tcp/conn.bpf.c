@@ -7,6 +7,7 @@
 #include "tcp/connection/accept.h"
 #include "tcp/connection/arrival.h"
 #include "tcp/connection/front.h"
+#include "tcp/connection/mptcp.h"
 #include "tcp/connection/place.h"
 #include "tcp/connection/sample.h"
 #include "tcp/connection/transmit.h"
@@ -92,8 +93,7 @@ static __always_inline void conn_begins(const struct sock *sk, struct conn *c,
 		c->announced = tp->rcv_nxt;
 		c->read_seq = tp->copied_seq;
 	}
-	if (slot && bpf_core_field_exists(tp->is_mptcp) && BPF_CORE_READ_BITFIELD(tp, is_mptcp))
-		count_atomic(slot, COUNTER_MPTCP, 1);
+	mptcp_note(tp, c, slot);
 }
 
 /*

@@ -83,7 +83,7 @@ struct report_hint {
 	char text[1280];
 };
 
-#define REPORT_HINTS 8U
+#define REPORT_HINTS 9U
 size_t report_hints(const struct run *run, const struct run_service *service,
 		    struct report_hint ret_hints[static REPORT_HINTS]);
 

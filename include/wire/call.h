@@ -35,7 +35,7 @@ enum call_count {
 	CALLS_PERHAPS_HTTP2, /* the client offers it, in TLS */
 	CALLS_OVERLAPPED, /* a request was written before the response to the one before was complete */
 	CALLS_TUNNELS, /* CONNECT, or the status 101 */
-	CALLS_UNSEEN,  /* their bytes cannot be read (io_uring, sendfile, TLS in the kernel) */
+	CALLS_UNSEEN, /* their bytes cannot be read (io_uring, sendfile, TLS in the kernel, MPTCP) */
 	CALL_COUNTS
 };
 

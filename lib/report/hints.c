@@ -173,6 +173,23 @@ static bool hint_websocket(const struct run *run, const struct run_service *serv
 	return true;
 }
 
+/* Without the hint a service with such clients alone seems to be idle. */
+static bool hint_mptcp(const struct run *run, const struct run_service *service,
+		       struct report_hint *hint)
+{
+	uint64_t connections = service->losses[RUN_LOSS_MPTCP];
+
+	(void)run;
+	if (!connections)
+		return false;
+	snprintf(hint->text, sizeof(hint->text),
+		 "%s connections are of MPTCP, because client and server both use it. Their data "
+		 "passes another socket than the observed one, so their requests are in no "
+		 "figure. Servers in Go use it unless GODEBUG=multipathtcp=0 is set",
+		 as_count(connections));
+	return true;
+}
+
 /* Nothing in HTTP/2 says where a message of such a stream ends, or which one it answers. */
 static bool hint_two_way(const struct run *run, const struct run_service *service,
 			 struct report_hint *hint)
@@ -199,8 +216,8 @@ static bool hint_upstreams(const struct run *run, const struct run_service *serv
 
 static bool (*const hints[])(const struct run *run, const struct run_service *service,
 			     struct report_hint *hint) = {
-	hint_upstreams, hint_accept,	 hint_nagle,	 hint_network,
-	hint_trailing,	hint_overlapped, hint_websocket, hint_two_way,
+	hint_upstreams,	 hint_accept,	 hint_nagle, hint_network, hint_trailing,
+	hint_overlapped, hint_websocket, hint_mptcp, hint_two_way,
 };
 
 size_t report_hints(const struct run *run, const struct run_service *service,

@@ -133,7 +133,7 @@ const char *const run_uncut_help[RUN_UNCUT_COUNT] = {
 		"carried a request before the previous response was complete, or may have done so",
 	[RUN_UNCUT_TUNNELS] = "became tunnels (CONNECT, status 101)",
 	[RUN_UNCUT_UNSEEN] =
-		"carry bytes that cannot be read (io_uring, sendfile, TLS in the kernel)",
+		"carry bytes that cannot be read (io_uring, sendfile, TLS in the kernel, MPTCP)",
 };
 CHECK_LAST(run_uncut_help, RUN_UNCUT_COUNT, RUN_UNCUT_UNSEEN);
 

@@ -767,12 +767,11 @@ static int model_init(struct model *model)
 		r = history_new(past_of(model).history_bytes, &model->history);
 	if (!r)
 		r = period_begin(model, &model->total);
-	/*
-	 * Attaching counted the existing connections before the first reading. Clear that count in the base, or
-	 * run_subtract() would remove it from every document.
-	 */
-	for (size_t i = 0; !r && i < model->total.base->service_count; i++)
+	/* Attaching counted older connections before this first reading. run_subtract() must not remove their counts. */
+	for (size_t i = 0; !r && i < model->total.base->service_count; i++) {
 		model->total.base->services[i].losses[RUN_LOSS_PREEXISTING] = 0;
+		model->total.base->services[i].losses[RUN_LOSS_MPTCP] = 0;
+	}
 	if (!r)
 		run_drop_idle(model->total.base);
 	return r;

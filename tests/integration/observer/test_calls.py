@@ -127,6 +127,9 @@ for line in lines:
     end, what, value = json.loads(line)
     if what == "connect":
         ends[end] = socket.create_connection(("127.0.0.1", value))
+    elif what == "connect-mptcp":
+        ends[end] = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP)
+        ends[end].connect(("127.0.0.1", value))
     elif what == "tls":
         context = ssl.create_default_context(cafile=value[0])
         context.set_alpn_protocols(value[1])
@@ -256,6 +259,23 @@ def test_what_cannot_be_cut(pair, request_text, answer, why):
     assert uncut(row) == {why: 1} and row["calls"] == row["open"] == row["failed"] == row["wait"]["count"] == 0
     observer.stop()
     assert "times not known: 1 of its 1 connections" in flat(observer.stdout)
+
+
+def test_calls_by_mptcp(start):
+    """Their bytes pass another socket than the one that connects."""
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP).close()
+    except OSError as error:
+        pytest.skip(f"no MPTCP here: {error}")
+    front, behind = start(Told()), Behind()
+    observer = start(Observer("--calls", ports=[front.port]))
+    front.begin()
+    with closing(behind):
+        front.do("a", "connect-mptcp", behind.port)
+        with closing(behind.accept()) as end:
+            call(front, end)
+            row = row_of(observer, front, behind)
+    assert uncut(row) == {"unseen": 1} and row["connects"] == 1 and row["calls"] == row["open"] == row["failed"] == 0
 
 
 def test_a_request_before_the_response_is_complete(pair):

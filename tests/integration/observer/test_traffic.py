@@ -283,21 +283,22 @@ def exchange_over(client, listener):
 
 
 def test_mptcp_connections_are_told(start):
-    listener = mptcp_socket()
-    listener.bind(("127.0.0.1", 0))
-    listener.listen()
+    """Also those that began before the observation. None of their requests is seen, so none is judged."""
+    listener = mptcp_listener()
+    older = mptcp_socket()
+    ends = [older, exchange_over(older, listener)]
     scene = Scene(start, listener=listener)
+    scene.ends += ends
     for i in range(10):
         client = mptcp_socket() if i % 2 else socket.socket()
-        client.connect(("127.0.0.1", scene.port))
-        connection, _ = listener.accept()
-        client.sendall(b"request")
-        connection.recv(100)
-        connection.sendall(b"response")
-        scene.ends += [client, connection]
+        scene.ends += [client, exchange_over(client, listener)]
+    older.sendall(b"request")
     entry = scene.end()
     assert entry["accepted"] == 10
-    assert entry["exchanges"] == entry["losses"]["mptcp"] == 5
+    assert entry["exchanges"] == 5
+    assert entry["losses"]["mptcp"] == 6
+    assert entry["losses"]["unanswered"] == 0
+    assert entry["open"]["read"] == entry["open"]["unread"] == 0
 
 
 def test_time_wait_behind_a_listener_of_mptcp(start):

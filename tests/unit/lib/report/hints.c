@@ -155,6 +155,16 @@ static void requests_in_flight(void **state)
 	assert_int_equal(report_hints(run, service, hints), 0);
 }
 
+/* A service with clients of MPTCP alone seems to be idle. */
+static void requests_in_mptcp(void **state)
+{
+	autorun struct run *run = support_observer_run();
+	struct run_service *service = &run->services[0];
+
+	service->losses[RUN_LOSS_MPTCP] = 4;
+	assert_non_null(strstr(only_hint(run).text, "4 connections are of MPTCP"));
+}
+
 static void set_service(struct run_service *service, unsigned int exchanges, uint64_t ns)
 {
 	struct histogram *histogram = &service->stages[STAGE_SERVICE].histogram;
@@ -277,6 +287,7 @@ int main(void)
 		cmocka_unit_test(far_above_the_path),
 		cmocka_unit_test(pauses_within_responses),
 		cmocka_unit_test(requests_in_flight),
+		cmocka_unit_test(requests_in_mptcp),
 		cmocka_unit_test(waits_for_upstreams),
 		cmocka_unit_test(waits_for_upstreams_on_other_hosts),
 	};
