@@ -540,6 +540,8 @@ const struct run_service *run_upstream_service(const struct run *run,
  * in the front's service, but in no exchange of the upstream. Requests that wait on both sides are in neither.
  */
 uint64_t run_upstream_given_up(const struct run_service *front, const struct run_service *upstream);
+/* Return the number of connections whose requests are no exchanges: what they call, or are called for, is not known. */
+uint64_t run_hidden_connections(const struct run_service *service);
 
 /* Return the port of a place, "10.0.0.1:80"; 0: it has none. */
 uint16_t run_towards_port(const char *towards);

@@ -293,6 +293,12 @@ static uint64_t not_sampled(const struct run_service *service)
 		       : 0;
 }
 
+static void write_hidden(const struct run_service *service, size_t size, char *ret_text)
+{
+	snprintf(ret_text, size, "requests on %" PRIu64 " connections are not timed",
+		 run_hidden_connections(service));
+}
+
 /* Write why requests or calls are missing, as @threshold is lower or by what else both ways share. */
 static void write_not_all(const struct run_service *front, const struct run_upstream *row,
 			  uint64_t threshold, size_t size, char *ret_text)
@@ -305,8 +311,8 @@ static void write_not_all(const struct run_service *front, const struct run_upst
 		snprintf(ret_text, size,
 			 "one of %" PRIu64 " exchanges is sampled, and all are needed",
 			 (uint64_t)RUN_SAMPLE_ALL / (threshold ? threshold : 1));
-	else if (front->losses[RUN_LOSS_MULTIPLEXED])
-		snprintf(ret_text, size, "requests on HTTP/2 connections are not timed");
+	else if (run_hidden_connections(front))
+		write_hidden(front, size, ret_text);
 }
 
 /* Write why it is not known of which requests the calls are; "": it is. */
@@ -327,8 +333,8 @@ static void write_reason(const struct run_service *front, const struct run_servi
 		write_not_all(front, row, threshold, size, ret_text);
 	if (*ret_text)
 		return;
-	if (upstream->losses[RUN_LOSS_MULTIPLEXED])
-		snprintf(ret_text, size, "requests on HTTP/2 connections are not timed");
+	if (run_hidden_connections(upstream))
+		write_hidden(upstream, size, ret_text);
 	/* Requests from before the period are no samples, nor are their calls. */
 	else if (calls > requests ||
 		 (double)missing > NEGLIGIBLE * (double)(front->exchanges + upstream->exchanges))

@@ -56,7 +56,9 @@ static double share_of(const struct run_service *service, const struct run_timed
 	char unknown[REPORT_CALL_UNKNOWN];
 
 	report_call_unknown(call, call, unknown);
-	if (*unknown || call->serves_too.known || !one || share > EXCESS)
+	/* A call may be for a request that is in no sum. */
+	if (*unknown || call->serves_too.known || run_hidden_connections(service) || !one ||
+	    share > EXCESS)
 		return -1;
 	return share > 1 ? 1 : share;
 }
@@ -140,6 +142,9 @@ static void add_times(struct items *items, const struct run_service *service,
 	if (share >= 0)
 		items_add(items, "the wait is %s%s of its service",
 			  report_least_share(service, call), as_share(100 * share));
+	if (run_hidden_connections(service))
+		items_add(items, "perhaps for requests that are not timed, of %s connections",
+			  as_count(run_hidden_connections(service)));
 	if (call->serves_too.known)
 		items_add(items, "perhaps for port %ju, which its processes serve, too",
 			  (uintmax_t)call->serves_too.value);

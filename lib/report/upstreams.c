@@ -74,7 +74,8 @@ static void write_unknown(const struct run_service *front, const struct run_upst
 		snprintf(text, size,
 			 "the calls may be for port %ju, which its processes serve, too",
 			 (uintmax_t)row->serves_too.value);
-	else if (!all_timed(service) || !all_timed(front) || service->losses[RUN_LOSS_MULTIPLEXED])
+	else if (!all_timed(service) || !all_timed(front) || run_hidden_connections(service) ||
+		 run_hidden_connections(front))
 		snprintf(text, size, "not all exchanges of both are timed");
 	else if ((double)silent > NEGLIGIBLE * (double)(service->exchanges + silent))
 		snprintf(text, size, "%s of %s calls got no answer", as_count(silent),
@@ -125,8 +126,9 @@ static size_t judge_all(const struct run *run, const struct run_service *front,
 		*upstream = (struct report_upstream){
 			.row = &front->upstreams[i],
 			.service = run_upstream_service(run, front, &front->upstreams[i])};
-		if (!upstream->service || (!upstream->service->exchanges &&
-					   !run_upstream_given_up(front, upstream->service)))
+		if (!upstream->service ||
+		    (!upstream->service->exchanges && !run_hidden_connections(upstream->service) &&
+		     !run_upstream_given_up(front, upstream->service)))
 			continue;
 		judge(front, &front->upstreams[i], upstream);
 		count++;

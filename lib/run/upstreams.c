@@ -40,6 +40,12 @@ uint64_t run_upstream_given_up(const struct run_service *front, const struct run
 	return calls > requests ? calls - requests : 0;
 }
 
+uint64_t run_hidden_connections(const struct run_service *service)
+{
+	return service->losses[RUN_LOSS_MULTIPLEXED] + service->losses[RUN_LOSS_TLS_UNKNOWN] +
+	       service->losses[RUN_LOSS_MPTCP];
+}
+
 uint64_t run_call_uncut(const struct run_timed_call *call)
 {
 	return run_counts_sum(call->uncut, RUN_UNCUT_COUNT);

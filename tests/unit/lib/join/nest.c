@@ -205,8 +205,11 @@ static void what_makes_it_unknown(void **state)
 	assert_string_equal(nested(run)->reason, "1 calls got no answer");
 	UPSTREAM->losses[RUN_LOSS_UNANSWERED] = 0;
 	UPSTREAM->losses[RUN_LOSS_MULTIPLEXED] = 1;
-	assert_string_equal(nested(run)->reason, "requests on HTTP/2 connections are not timed");
+	assert_string_equal(nested(run)->reason, "requests on 1 connections are not timed");
 	UPSTREAM->losses[RUN_LOSS_MULTIPLEXED] = 0;
+	FRONT->losses[RUN_LOSS_MPTCP] = 2;
+	assert_string_equal(nested(run)->reason, "requests on 2 connections are not timed");
+	FRONT->losses[RUN_LOSS_MPTCP] = 0;
 	row->others = 2;
 	assert_string_equal(nested(run)->reason, "2 of the connections to it are of others");
 	row->others = 0;

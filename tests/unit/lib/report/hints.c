@@ -243,8 +243,16 @@ static void waits_for_upstreams(void **state)
 	exact->services[0].open.read.value = 0;
 	assert_said(exact, "not known: 8 of 108 calls got no answer");
 	exact->services[1].losses[RUN_LOSS_UNANSWERED] = exact->services[1].open.read.value = 0;
+	exact->services[0].losses[RUN_LOSS_TLS_UNKNOWN] = 1;
+	assert_said(exact, "not known: not all exchanges of both are timed");
+	exact->services[0].losses[RUN_LOSS_TLS_UNKNOWN] = 0;
 	exact->services[1].exchanges += 2;
 	assert_said(exact, "not known: not all exchanges of both are timed");
+	/* An upstream that is called in a way that hides all its requests is one nevertheless. */
+	set_service(&exact->services[1], 0, 0);
+	exact->services[1].losses[RUN_LOSS_MPTCP] = 1;
+	assert_said(exact, "not known: not all exchanges of both are timed");
+	set_service(&exact->services[1], 102, 8 * NSEC_PER_MSEC);
 	exact->services[0].calls = strdup("unix:/run/app.sock");
 	assert_said(exact, "connections to unix:/run/app.sock. These are not observed");
 }
