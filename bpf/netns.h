@@ -4,7 +4,6 @@
 #define BPF_NETNS_H
 
 #include "kernel.h"
-#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 /*
@@ -27,10 +26,10 @@ static __always_inline __u32 netns_inode(const struct sock *sk)
 	return net ? net->ns.inum : 0;
 }
 
-/* Return the lower half of the namespace's cookie; 0 before 5.12 (3d368ab87cf6), which gave few namespaces one. */
+/* Return the lower half of the namespace's cookie (since 5.12, 3d368ab87cf6). */
 static __always_inline __u32 netns_cookie(const struct net *net)
 {
-	return net && bpf_core_field_exists(net->net_cookie) ? (__u32)net->net_cookie : 0;
+	return net ? (__u32)net->net_cookie : 0;
 }
 
 #endif

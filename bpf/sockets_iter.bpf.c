@@ -158,6 +158,8 @@ static __always_inline void visit_time_wait(const struct sock_common *skc)
 	if (BPF_CORE_READ(tw, tw_sk.tw_substate) != TCP_TIME_WAIT)
 		return;
 	key.netns = BPF_CORE_READ(skc, skc_net.net, ns.inum);
+	if (config.all_netns)
+		key.cookie = (__u32)BPF_CORE_READ(skc, skc_net.net, net_cookie);
 	g = gauges_of(service_find(&key));
 	if (g)
 		g->time_wait++;

@@ -210,11 +210,12 @@ def test_connections_that_the_client_has_closed_are_open(start):
         end.close()
 
 
-def test_time_wait_equals_ss(start, netns):
+@pytest.mark.parametrize("words", [(), ("--all-netns",)])
+def test_time_wait_equals_ss(start, netns, words):
     """If nginx closes first, the TIME_WAIT sockets are the service's; if the client does, they are not."""
     here = netns()
     nginx = start(Nginx(netns=here))
-    observer = start(Observer(ports=[nginx.port], netns=here))
+    observer = start(Observer(*words, ports=[nginx.port], netns=here))
     Driver(nginx.url, "-H", "Connection: close", "--new-connections", connections=4, count=500,
            netns=here)
     document = observer.document()
