@@ -35,14 +35,15 @@ struct leaving {
 struct of_slot {
 	uint32_t number; /* of its service, by the last visit; 0: none */
 	uint64_t turn;
-	bool known; /* the visit before saw this number, too */
+	bool known;    /* the visit before saw this number, too */
+	bool numbered; /* it has its turn */
 };
 
 struct reclaim {
 	struct loader *loader;
 	uint32_t size;
 	struct of_slot *slots;
-	uint64_t seen; /* services so far */
+	uint64_t reclaimed; /* services so far */
 	struct run_reclaimed sum;
 	/* Of the call under way: */
 	void (*forget)(void *context, uint32_t index);
@@ -81,13 +82,32 @@ static bool is_open(const struct reclaim *reclaim, uint32_t index)
 	return gauges && (gauges->listeners || gauges->connections);
 }
 
-static void number_new(struct reclaim *reclaim, bool open)
+/*
+ * Return the turn of a new service: greater than those of all earlier ones at its port, which have slots still or were
+ * reclaimed, and 0 without them.
+ */
+static uint64_t next_turn(const struct reclaim *reclaim, const struct service_key *keys,
+			  size_t count, uint32_t index)
 {
-	for (uint32_t i = 0; i < reclaim->size; i++) {
+	uint64_t turn = reclaim->reclaimed;
+
+	for (uint32_t i = 0; i < count; i++)
+		turn += reclaim->slots[i].numbered && keys[i].netns == keys[index].netns &&
+			keys[i].port == keys[index].port &&
+			keys[i].protocol == keys[index].protocol;
+	return turn;
+}
+
+static void number_new(struct reclaim *reclaim, const struct service_key *keys, size_t count,
+		       bool open)
+{
+	for (uint32_t i = 0; i < count; i++) {
 		struct of_slot *slot = &reclaim->slots[i];
 
-		if (slot->number && !slot->known && is_open(reclaim, i) == open)
-			slot->turn = reclaim->seen++;
+		if (!slot->number || slot->numbered || is_open(reclaim, i) != open)
+			continue;
+		slot->turn = next_turn(reclaim, keys, count, i);
+		slot->numbered = true;
 	}
 }
 
@@ -100,10 +120,11 @@ void reclaim_update(struct reclaim *reclaim, const struct service_key *keys, siz
 		uint32_t number = used ? loader_service_number(reclaim->loader, i) : 0;
 
 		slot->known = used && slot->number == number;
+		slot->numbered = slot->known;
 		slot->number = number;
 	}
-	number_new(reclaim, false);
-	number_new(reclaim, true);
+	number_new(reclaim, keys, count, false);
+	number_new(reclaim, keys, count, true);
 }
 
 uint64_t reclaim_turn(const struct reclaim *reclaim, uint32_t index)
@@ -190,6 +211,7 @@ static void add_last(void *context, uint32_t index)
 		run_reclaimed_add(&reclaim->sum, &remains);
 	reclaim->forget(reclaim->context, index);
 	reclaim->slots[index] = (struct of_slot){};
+	reclaim->reclaimed++;
 }
 
 int reclaim_slots(struct reclaim *reclaim, const struct service_key *keys, size_t count,

@@ -94,6 +94,7 @@ def test_the_same_port_in_two_namespaces_is_two_services(start, netns):
     for inode, count in ((here.inode, 37), (there.inode, 53)):
         assert f'sojourn_exchanges_total{{protocol="tcp",port="{port}",netns="{inode}"}} {count}\n' in text
     for service in document["services"]:
+        assert "turn" not in service  # each is the first one of its port
         assert service["accept_queue"]["listeners"] == 1
         assert service["ports"]["capacity"] > 0
     # For connections whose start no program has seen, the number is the kernel's own.
