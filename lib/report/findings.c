@@ -37,14 +37,15 @@ static void print_owners(const struct page *page, const struct run_finding *find
 bool report_hangs(const struct run *run, const struct run_service *service,
 		  struct report_verdict *ret_verdict)
 {
-	const struct run_finding *finding = run->findings;
-	const struct run_finding *end = finding + run->finding_count;
+	const struct run_finding *finding = NULL;
 
-	while (finding < end &&
-	       (strcmp(finding->id, "requests-hang") || strcmp(finding->severity, "critical") ||
-		finding->port != service->port || finding->netns != service->netns))
-		finding++;
-	if (finding == end)
+	for (size_t i = 0; i < run->finding_count && !finding; i++)
+		if (!strcmp(run->findings[i].id, "requests-hang") &&
+		    !strcmp(run->findings[i].severity, "critical") &&
+		    run->findings[i].port == service->port &&
+		    run->findings[i].netns == service->netns)
+			finding = &run->findings[i];
+	if (!finding)
 		return false;
 	snprintf(ret_verdict->text, sizeof(ret_verdict->text),
 		 "at the end %s answered nothing: %s requests waited, the oldest for %s%s%s",
