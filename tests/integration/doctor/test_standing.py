@@ -68,7 +68,9 @@ def test_a_server_that_does_not_read():
         time.sleep(STANDING_SECONDS)
         for port, (_, _, servers) in zip(ports, made):
             doctor = Doctor("--sample", "200ms", "--port", port)
-            finding = doctor.finding("unread-data")
+            # This process has the other listeners, too, and what a port's processes take elsewhere is a finding as well.
+            finding, = (each for each in doctor.document["findings"]
+                        if each["id"] == "unread-data" and each["port"] == port)
             count, unread = queued("established", f"sport = :{port}", 0)
             assert (finding["used"], evidence(finding, "unread")) == (count, unread) == (20, 400000)
             assert finding["port"] == port and finding["owners"][0]["pid"] == os.getpid()
@@ -78,7 +80,8 @@ def test_a_server_that_does_not_read():
             assert "unread-data" in Doctor("--sample", "0", "--port", port).ids
             for server in servers:
                 server.recv(1 << 20)
-            assert not Doctor("--sample", "0", "--port", port).ids & NEW
+            assert not any(each["id"] in NEW and each["port"] == port
+                           for each in Doctor("--sample", "0", "--port", port).document["findings"])
 
 
 def test_a_slow_reader_with_full_queues_reads():

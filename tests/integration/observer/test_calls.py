@@ -295,6 +295,7 @@ def test_a_request_before_the_response_is_complete(pair):
 def test_the_rest_of_a_response_arrives_before_the_next_request(pair):
     """Nothing was left unread by the read, and the rest is there when the next request is written."""
     front, behind, end, observer = pair
+    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # the rest leaves before the first part is acknowledged
     call(front, end)
     front.do("a", "write", "GET /1 HTTP/1.1\r\n\r\n")
     end.recv(100)
