@@ -83,8 +83,8 @@ static bool is_open(const struct reclaim *reclaim, uint32_t index)
 }
 
 /*
- * Return the turn of a new service: greater than those of all earlier ones at its port, which have slots still or were
- * reclaimed, and 0 without them.
+ * Return the turn of a new service, 0 for the first at its port. It is greater than those of earlier ones, which still
+ * have slots or were reclaimed.
  */
 static uint64_t next_turn(const struct reclaim *reclaim, const struct service_key *keys,
 			  size_t count, uint32_t index)
