@@ -601,6 +601,7 @@ static int snapshot_past(void *context, const struct snapshot_past *past, struct
 		return r;
 	note_all_first(model);
 	run_subtract(run, model->total.base);
+	period_settle_connections(model->came, model->used, run);
 	period_set_messages(&model->total, model->used, run);
 	*ret_run = TAKE_PTR(run);
 	return 0;

@@ -7,10 +7,13 @@ import socket
 import threading
 import time
 
+import pytest
+
 from support.documents import broken
 from support.process import run
 from support.programs import OBSERVER, Driver, Nginx, Observer
 from .scene import Scene
+from .test_serve import Serve
 
 
 def check(*paths):
@@ -33,10 +36,11 @@ def test_half_closed_connections_are_open(start):
     assert (sum(ended["closes"].values()), ended["connections"], ended["open"]["closing"]) == (1, 0, 0)
 
 
-def test_connections_that_come_while_a_document_is_made(start):
+@pytest.mark.parametrize("route", ["/v1/run", "/v1/past"])
+def test_connections_that_come_while_a_document_is_made(start, route):
     """The sockets are visited before the counts are read: a connection that comes in between is open, too."""
     with socket.create_server(("127.0.0.1", 0), backlog=200) as listener, contextlib.ExitStack() as clients:
-        observer = start(Observer(ports=[listener.getsockname()[1]]))
+        observer = start(Serve(listener.getsockname()[1]))
 
         def connect(pause):
             time.sleep(pause)
@@ -45,7 +49,7 @@ def test_connections_that_come_while_a_document_is_made(start):
         for number in range(100):
             client = threading.Thread(target=connect, args=(random.uniform(0, 0.01),))
             client.start()
-            found = json.loads(observer.get("/v1/run"))["services"][0]
+            found = json.loads(observer.get(route))["services"][0]
             client.join()
             assert number <= found["accepted"] == found["connections"] <= number + 1
 
