@@ -103,6 +103,7 @@ def test_the_slow_pod_is_named(start, host, servers, tmp_path):
     assert counts == {**{f"pod {pod.uid}": count for pod, (count, _) in zip(pods, truth)}, "all pods": 300}, lines
 
 
+@in_quiet
 def test_without_a_driver(start, host, servers, tmp_path):
     """The observer alone compares the pods by the mean time there, and another program at the same port of the host is
     not among them."""
