@@ -26,10 +26,4 @@ static __always_inline __u32 netns_inode(const struct sock *sk)
 	return net ? net->ns.inum : 0;
 }
 
-/* Return the lower half of the namespace's cookie (since 5.12, 3d368ab87cf6). */
-static __always_inline __u32 netns_cookie(const struct net *net)
-{
-	return net ? (__u32)net->net_cookie : 0;
-}
-
 #endif

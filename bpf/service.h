@@ -29,12 +29,19 @@ static __always_inline bool port_observed(__u16 port)
 	return observed_ports[port >> 6] & (1ULL << (port & 63));
 }
 
+/* The cookie is the lower half of the namespace's (since 5.12, 3d368ab87cf6). @net: NULL if it is not known. */
+static __always_inline void service_key_in(const struct net *net, __u16 port,
+					   struct service_key *ret_key)
+{
+	ret_key->netns = net ? net->ns.inum : 0;
+	ret_key->cookie = net && config.all_netns ? (__u32)net->net_cookie : 0;
+	ret_key->port = port;
+	ret_key->protocol = PROTO_TCP;
+}
+
 static __always_inline void service_key_of(const struct sock *sk, struct service_key *ret_key)
 {
-	ret_key->netns = netns_inode(sk);
-	ret_key->cookie = config.all_netns ? netns_cookie(netns_of(sk)) : 0;
-	ret_key->port = sk->__sk_common.skc_num;
-	ret_key->protocol = PROTO_TCP;
+	service_key_in(netns_of(sk), sk->__sk_common.skc_num, ret_key);
 }
 
 static __always_inline __u32 service_find(const struct service_key *key)

@@ -118,12 +118,7 @@ static __always_inline void pick_up(struct sock_common *skc, __u32 service, __u3
 static __always_inline void key_of_common(const struct sock_common *skc,
 					  struct service_key *ret_key)
 {
-	const struct net *net = skc->skc_net.net;
-
-	ret_key->netns = net->ns.inum;
-	ret_key->cookie = config.all_netns ? netns_cookie(net) : 0;
-	ret_key->port = skc->skc_num;
-	ret_key->protocol = PROTO_TCP;
+	service_key_in(skc->skc_net.net, skc->skc_num, ret_key);
 }
 
 static __always_inline __u32 service_of_common(const struct sock_common *skc)

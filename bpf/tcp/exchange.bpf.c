@@ -58,7 +58,6 @@ static __always_inline void listener_ready(const struct sock *sk)
 	__u32 depth = sk->sk_ack_backlog;
 	struct service_key key = {};
 	struct service_slot *slot;
-	const struct net *net;
 	struct conn *c;
 
 	if (config.listener_depths)
@@ -69,11 +68,8 @@ static __always_inline void listener_ready(const struct sock *sk)
 	slot = c ? slot_of(c->service) : NULL;
 	if (c && !slot) {
 		/* The service got slots with its first connection. A helper here (netns.h) would slow down every arrival. */
-		net = UNTRUSTED(sk)->__sk_common.skc_net.net;
-		key.netns = net->ns.inum;
-		key.cookie = config.all_netns ? netns_cookie(net) : 0;
-		key.port = sk->__sk_common.skc_num;
-		key.protocol = PROTO_TCP;
+		service_key_in(UNTRUSTED(sk)->__sk_common.skc_net.net, sk->__sk_common.skc_num,
+			       &key);
 		c->service = service_find(&key);
 		slot = slot_of(c->service);
 	}
