@@ -77,6 +77,7 @@ struct sock_common {
 struct socket;
 
 struct sk_buff_head {
+	struct sk_buff *next;
 	__u32 qlen;
 };
 

@@ -40,16 +40,8 @@ enum call_flag {
 #define CALL_LOOKS 4
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct sk_buff___segment {
+struct sk_buff {
 	char cb[48];
-};
-
-struct sk_buff_head___segment {
-	struct sk_buff___segment *next;
-};
-
-struct sock___segments {
-	struct sk_buff_head___segment sk_receive_queue;
 };
 
 struct tcp_skb_cb {
@@ -593,8 +585,7 @@ static __always_inline bool call_is_request(const struct sock *sk, struct call_c
 static __always_inline bool call_is_behind(const struct sock *sk, const struct call_conn *c,
 					   __u32 begin)
 {
-	const struct sock___segments *unread = (const void *)sk;
-	const struct sk_buff___segment *first = BPF_CORE_READ(unread, sk_receive_queue.next);
+	const struct sk_buff *first = BPF_CORE_READ(sk, sk_receive_queue.next);
 	const struct tcp_skb_cb *segment = (const void *)&first->cb;
 
 	return c->flags & CALL_MORE || !seq_after(BPF_CORE_READ(segment, ack_seq), begin);
