@@ -307,21 +307,6 @@ int loader_resume(struct loader *loader)
 /* ---- visiting the sockets ---- */
 
 /*
- * Retire the services of a namespace that is gone, if their keys do not tell it from another one, which may get its
- * number.
- */
-static void retire(void *context, uint32_t netns)
-{
-	struct loader *loader = context;
-	size_t count = loader_services(loader, loader->keys, loader_config(loader)->max_services);
-
-	for (uint32_t i = 0; i < count; i++)
-		if (loader->keys[i].port && loader->keys[i].netns == netns &&
-		    !loader->keys[i].cookie)
-			services_retire(&loader->services, &loader->keys[i], i);
-}
-
-/*
  * Return whether to visit the namespace. One that was visited and has no service needs no further visit: the programs
  * see its later listeners. If unused listeners get no slots, visit all: only a visit counts these listeners.
  */
@@ -345,7 +330,7 @@ int loader_visit_sockets(struct loader *loader, bool flush)
 		.is_due = is_due,
 		.context = loader,
 	};
-	int r = visits_find(&loader->visits, retire, loader);
+	int r = visits_find(&loader->visits);
 
 	if (r < 0)
 		return r;
@@ -384,14 +369,6 @@ size_t loader_services(const struct loader *loader, struct service_key *ret_keys
 			continue;
 		ret_keys[index] = key;
 		found = index + 1 > found ? index + 1 : found;
-	}
-	for (uint32_t i = 0; i < size; i++) {
-		const struct service_retired *retired = &loader->services.retired[i];
-
-		if (!retired->key.port)
-			continue;
-		ret_keys[i] = retired->key;
-		found = i + 1 > found ? i + 1 : found;
 	}
 	return found;
 }

@@ -24,9 +24,7 @@ static bool is_shared(const struct services *services)
 
 uint32_t services_number(const struct services *services, uint32_t index)
 {
-	const struct service_retired *retired = &services->retired[index];
-
-	return retired->key.port ? retired->number : services->numbers[index];
+	return services->numbers[index];
 }
 
 uint32_t services_left(const struct services *services)
@@ -119,8 +117,7 @@ int services_open(struct services *services, struct sojourn_bpf *skel)
 	services->skel = skel;
 	services->numbers = calloc(most(services), sizeof(*services->numbers));
 	services->ring = calloc(most(services), sizeof(*services->ring));
-	services->retired = calloc(most(services), sizeof(*services->retired));
-	if (!services->numbers || !services->ring || !services->retired)
+	if (!services->numbers || !services->ring)
 		return -ENOMEM;
 	r = open_fence(services);
 	for (uint32_t i = 0; !r && i < most(services); i++) {
@@ -137,7 +134,6 @@ void services_close(struct services *services)
 	cleanup_close(&services->fence_inner_fd);
 	free(services->numbers);
 	free(services->ring);
-	free(services->retired);
 }
 
 int services_add(struct services *services, const struct service_key *key, uint32_t kept)
@@ -167,8 +163,6 @@ static void find_used(const struct services *services, bool *used)
 	uint32_t first = services->skel->bss->services_given - left;
 	struct service_key key, *previous = NULL;
 
-	for (uint32_t i = 0; i < most(services); i++)
-		used[i] |= services->retired[i].key.port != 0;
 	for (uint32_t i = 0; i < left; i++)
 		used[service_index(services->ring[(first + i) % most(services)])] = true;
 	for (; !bpf_map_get_next_key(fd, previous, &key); previous = &key) {
@@ -214,16 +208,6 @@ static void shut(struct services *services, const struct service_key *key, uint3
 	(void)bpf_map_delete_elem(bpf_map__fd(services->skel->maps.services), key);
 	services->numbers[index] = generation << 16 | index;
 	each_slot(services, index, set_generation, services->numbers[index]);
-}
-
-void services_retire(struct services *services, const struct service_key *key, uint32_t index)
-{
-	struct service_retired *retired = &services->retired[index];
-
-	if (retired->key.port)
-		return;
-	*retired = (struct service_retired){*key, services->numbers[index]};
-	shut(services, key, index);
 }
 
 static void forget_owners(const struct services *services)
@@ -274,13 +258,8 @@ int services_reclaim(struct services *services, const struct service_key *keys,
 
 	if (!before || !behind)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		/* A retired service is shut already, and another one may have its key. */
-		if (services->retired[indices[i]].key.port)
-			services->retired[indices[i]] = (struct service_retired){};
-		else
-			shut(services, &keys[i], indices[i]);
-	}
+	for (size_t i = 0; i < count; i++)
+		shut(services, &keys[i], indices[i]);
 	find_used(services, before);
 	r = services_fence(services);
 	if (r < 0)

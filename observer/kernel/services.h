@@ -15,15 +15,8 @@
 #include "wire/status.h"
 #include "wire/window.h"
 
-/* A retired service. It still has its slots, but the kernel side no longer finds them by its key. Port 0: none. */
-struct service_retired {
-	struct service_key key;
-	uint32_t number;
-};
-
 struct services {
 	struct sojourn_bpf *skel;
-	struct service_retired *retired; /* by index */
 	struct service_slot *slots;
 	struct service_split *splits; /* NULL without config.cpu */
 	struct service_spans *spans;
@@ -60,12 +53,6 @@ int services_fence(const struct services *services);
 
 /* Return how many slots are free. */
 uint32_t services_left(const struct services *services);
-
-/*
- * Count nothing more for the service, so that another one may get its key. Its counts stay in its slots until the
- * slots are taken back.
- */
-void services_retire(struct services *services, const struct service_key *key, uint32_t index);
 
 /*
  * Take the slots at @indices back from the services of @keys. @last is called for each once no

@@ -79,22 +79,20 @@ static int take(struct visits *visits, const struct namespaces *found)
 	return 0;
 }
 
-static void drop(struct visits *visits, void (*ended)(void *context, uint32_t inode), void *context)
+static void drop(struct visits *visits)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < visits->count; i++) {
-		if (visits->list[i].there) {
+		if (visits->list[i].there)
 			visits->list[kept++] = visits->list[i];
-			continue;
-		}
-		visits->told.ended++;
-		ended(context, visits->list[i].netns.inode);
+		else
+			visits->told.ended++;
 	}
 	visits->count = kept;
 }
 
-int visits_find(struct visits *visits, void (*ended)(void *context, uint32_t inode), void *context)
+int visits_find(struct visits *visits)
 {
 	struct namespaces found;
 	uint64_t now = clock_now_ns();
@@ -109,7 +107,7 @@ int visits_find(struct visits *visits, void (*ended)(void *context, uint32_t ino
 		visits->list[i].there = false;
 	r = take(visits, &found);
 	if (!r)
-		drop(visits, ended, context);
+		drop(visits);
 	visits->told.left_out = found.left_out;
 	visits->told.unseen_processes = found.unseen;
 	visits->found_ns = now;

@@ -46,11 +46,8 @@ struct visits {
 int visits_open(struct visits *visits, int fd, uint32_t inode, bool all);
 void visits_close(struct visits *visits);
 
-/*
- * Look which namespaces there are, once a second at most, and call @ended for each that is gone. 0 or -errno. Nothing
- * happens where only one is visited.
- */
-int visits_find(struct visits *visits, void (*ended)(void *context, uint32_t inode), void *context);
+/* Look which namespaces there are, once a second at most. 0 or -errno. Nothing happens where only one is visited. */
+int visits_find(struct visits *visits);
 
 /* The programs that pass over the sockets of a namespace, and what the loader says of it. */
 struct visits_pass {
