@@ -22,6 +22,8 @@ void run_calls_subtract(struct run_service *service, const struct run_service *e
  * is per connection. 0 if nothing was measured.
  */
 double run_stage_mean(const struct run_service *service, enum stage stage);
+/* Return the sum of the averages of the residence's stages, in ns. */
+double run_residence_mean(const struct run_service *service);
 
 /*
  * Return whether too many replies of this period (UDP) were unmatched for `service` to represent

@@ -130,8 +130,7 @@ static void add_service(struct host_row *row, const struct run *run,
 		row->busiest = service;
 	row->exchanges += service->exchanges;
 	row->timed += timed;
-	for (enum stage i = 0; i < STAGE_RESIDENCE_END; i++)
-		row->residence_ns += run_stage_mean(service, i) * (double)timed;
+	row->residence_ns += run_residence_mean(service) * (double)timed;
 	row->open += service->open.read.value + service->open.unread.value;
 	if (service->open.oldest_ns.value > row->oldest_ns)
 		row->oldest_ns = service->open.oldest_ns.value;

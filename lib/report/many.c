@@ -205,11 +205,7 @@ static uint64_t busyness(const struct run_service *service)
 /* Return how long all requests took; 0: that is not known. */
 static double time_taken(const struct run_service *service)
 {
-	double mean_ns = 0;
-
-	for (enum stage i = 0; i < STAGE_RESIDENCE_END; i++)
-		mean_ns += run_stage_mean(service, i);
-	return mean_ns * (double)service->exchanges;
+	return run_residence_mean(service) * (double)service->exchanges;
 }
 
 /* Order services that may hang first, then those with the most time of requests. A busy one may be a fast one. */

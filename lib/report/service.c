@@ -294,19 +294,16 @@ static void print_stage(const struct page *page, const struct run_service *servi
 static void print_residence(const struct page *page, const struct run_service *service)
 {
 	uint64_t timed = service->stages[STAGE_SERVICE].histogram.count;
-	double mean_ns = 0;
 
-	for (unsigned int i = 0; i < STAGE_RESIDENCE_END; i++) {
+	for (unsigned int i = 0; i < STAGE_RESIDENCE_END; i++)
 		if (!service->stages[i].measured)
 			return;
-		mean_ns += run_stage_mean(service, i);
-	}
 	if (!timed)
 		return;
 	page_left(page, stage_columns(service), "residence");
 	if (count_columns(page, service))
 		page_right(page, COUNT_COLUMNS, "%s", as_count(timed));
-	page_right(page, TIME_COLUMNS, "%s", as_time(mean_ns));
+	page_right(page, TIME_COLUMNS, "%s", as_time(run_residence_mean(service)));
 	page_left(page, 3, "%s", "");
 	if (!page->verbose) {
 		page_wrap(page, 0, "their sum");

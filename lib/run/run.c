@@ -248,6 +248,15 @@ double run_stage_mean(const struct run_service *service, enum stage stage)
 	return timed ? (double)service->accept_delay_ns / (double)timed : 0;
 }
 
+double run_residence_mean(const struct run_service *service)
+{
+	double sum = 0;
+
+	for (enum stage stage = 0; stage < STAGE_RESIDENCE_END; stage++)
+		sum += run_stage_mean(service, stage);
+	return sum;
+}
+
 int run_route_compare(const void *a, const void *b)
 {
 	const struct run_route *one = *(const struct run_route *const *)a;

@@ -19,15 +19,6 @@ const char *live_stage_letter(enum stage stage)
 	return stage < STAGE_RESIDENCE_END ? letters[stage] : " ";
 }
 
-double live_residence_mean(const struct run_service *service)
-{
-	double sum = 0;
-
-	for (enum stage stage = 0; stage < STAGE_RESIDENCE_END; stage++)
-		sum += run_stage_mean(service, stage);
-	return sum;
-}
-
 /* Blocks differ by colour alone. */
 static const char *cell_of(enum stage stage)
 {
@@ -37,7 +28,7 @@ static const char *cell_of(enum stage stage)
 /* Round the edges, not the widths, so that the widths add up to the whole. */
 bool live_draw_bar(const struct run_service *service, int y, int x, int width)
 {
-	double all = live_residence_mean(service), sum = 0;
+	double all = run_residence_mean(service), sum = 0;
 	int begin = x;
 
 	if (!service->stages[STAGE_SERVICE].measured || all <= 0)

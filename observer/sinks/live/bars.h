@@ -10,9 +10,6 @@
 /* Return the letter of a stage of the residence; a blank for later stages. */
 const char *live_stage_letter(enum stage stage);
 
-/* Return the sum of the means of the residence's stages. */
-double live_residence_mean(const struct run_service *service);
-
 /*
  * Draw each stage's part of the residence in @width columns: blocks in the stages' colours, or letters without
  * colours. Return false and draw nothing if it is not known, or if nothing was timed.

@@ -96,7 +96,7 @@ static void draw_stage(const struct run_service *service, enum stage stage, int 
 {
 	const struct run_stage *found = &service->stages[stage];
 	const struct columns at = columns_of(service);
-	double all = live_residence_mean(service);
+	double all = run_residence_mean(service);
 	char text[64];
 
 	snprintf(text, sizeof(text), " %s %s", live_stage_letter(stage),
@@ -142,7 +142,7 @@ static void draw_residence(const struct run_service *service, int y)
 	screen_put(y, 0, LABEL_WIDTH, SCREEN_BOLD, SCREEN_LEFT, "   residence");
 	if (service->stages[STAGE_SERVICE].measured) {
 		put_count(&at, y, 0, timed);
-		put_time(&at, y, 1, timed ? live_residence_mean(service) : NAN);
+		put_time(&at, y, 1, timed ? run_residence_mean(service) : NAN);
 	} else {
 		screen_line(y, at.begin + 1, SCREEN_DIM, "not known without service");
 	}
