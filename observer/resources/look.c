@@ -14,6 +14,7 @@
 #include "events.h"
 #include "harm.h"
 #include "process/reserve.h"
+#include "sojourn/array.h"
 #include "sojourn/clock.h"
 #include "sojourn/finding.h"
 #include "sojourn/text.h"
@@ -235,25 +236,42 @@ void look_point(struct look *look, uint64_t interval_ns)
 		thin(look);
 }
 
-/* Return whether a process that listens on the port owns the resource: its leak towards another port counts. */
-static bool is_of_listener(uint16_t port, const struct resource_list *list,
-			   const struct resource *resource)
+/* The processes that listen on the port: their leaks towards other ports count, too. */
+struct listening {
+	uint32_t *pids;
+	size_t count;
+};
+
+static struct listening find_listening(uint16_t port, const struct resource_list *list)
 {
-	for (size_t i = 0; i < list->count; i++) {
+	struct listening found = {0};
+
+	for (size_t i = 0; port && i < list->count; i++) {
 		const struct resource *listener = &list->entries[i];
 
 		if (listener->kind != RESOURCE_ACCEPT_QUEUE || listener->port != port)
 			continue;
-		for (size_t k = 0; k < listener->owner_count; k++)
-			for (size_t n = 0; n < resource->owner_count; n++)
-				if (listener->owners[k].pid == resource->owners[n].pid)
-					return true;
+		for (size_t k = 0; k < listener->owner_count; k++) {
+			uint32_t *pid = ARRAY_APPEND(found.pids, found.count);
+
+			if (pid)
+				*pid = listener->owners[k].pid;
+		}
 	}
+	return found;
+}
+
+static bool is_owned(const struct resource *resource, const uint32_t *pids, size_t count)
+{
+	for (size_t i = 0; i < resource->owner_count; i++)
+		for (size_t k = 0; k < count; k++)
+			if (resource->owners[i].pid == pids[k])
+				return true;
 	return false;
 }
 
 /* The host's and the namespace's limits concern every process and port. */
-static bool selected(const struct look_options *options, const struct resource_list *list,
+static bool selected(const struct look_options *options, const struct listening *listening,
 		     const struct resource *resource)
 {
 	static const bool of_socket[RESOURCE_KINDS] = {
@@ -263,32 +281,32 @@ static bool selected(const struct look_options *options, const struct resource_l
 		[RESOURCE_DEAD_QUEUED] = true,	 [RESOURCE_UDP_BUFFER] = true,
 		[RESOURCE_PORT_FAILURES] = true, [RESOURCE_ADDRESS_FAILURES] = true,
 	};
-	bool any_port = !resource->port && !resource->other_port, owned = false;
+	bool any_port = !resource->port && !resource->other_port;
 
-	for (size_t i = 0; i < resource->owner_count; i++)
-		owned |= resource->owners[i].pid == options->pid;
 	if (options->pid &&
 	    (of_socket[resource->kind] || resource->kind == RESOURCE_DESCRIPTORS ||
 	     resource->kind == RESOURCE_DESCRIPTOR_FAILURES) &&
-	    !owned)
+	    !is_owned(resource, &options->pid, 1))
 		return false;
 	return !options->port || !of_socket[resource->kind] || any_port ||
 	       resource->port == options->port || resource->other_port == options->port ||
-	       is_of_listener(options->port, list, resource);
+	       is_owned(resource, listening->pids, listening->count);
 }
 
 static void select_resources(const struct look_options *options, struct resource_list *list)
 {
+	struct listening listening = find_listening(options->port, list);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
-		if (!selected(options, list, &list->entries[i]))
+		if (!selected(options, &listening, &list->entries[i]))
 			continue;
 		if (kept != i)
 			list->entries[kept] = list->entries[i];
 		kept++;
 	}
 	list->count = kept;
+	free(listening.pids);
 }
 
 static const struct resource_netns *netns_of(const void *context, uint32_t inode)
