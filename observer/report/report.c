@@ -10,6 +10,7 @@
 
 #include "sinks/recording/recording.h"
 #include "output.h"
+#include "sojourn/array.h"
 #include "sojourn/check.h"
 #include "sojourn/cli.h"
 #include "sojourn/finding.h"
@@ -258,15 +259,11 @@ static int merge_in(struct run *run, const char *path)
 
 static int read_into(struct set *set, const char *path, const char *called)
 {
-	size_t room = set->count + 1;
-	struct run **runs = reallocarray(set->runs, room, sizeof(struct run *));
-	char **names = reallocarray(set->names, room, sizeof(*set->names));
 	autofree char *name = strdup(called);
 	int r;
 
-	set->runs = runs ? runs : set->runs;
-	set->names = names ? names : set->names;
-	if (!runs || !names || !name)
+	if (!name || ARRAY_GROW(set->runs, set->count) < 0 ||
+	    ARRAY_GROW(set->names, set->count) < 0)
 		return log_errno(-ENOMEM, "cannot read '%s'", path);
 	r = read_one(path, &set->runs[set->count]);
 	if (r < 0)
