@@ -292,7 +292,7 @@ struct services_map {
 };
 
 /*
- * Free numbers of services: a ring that user space fills (observer/kernel/services.c). Their slots
+ * Free numbers of services: a ring that user space fills (observer/kernel/running/services.c). Their slots
  * are zeroed and have their generation.
  */
 DECLARE_ARRAY(services_free, __u32, 1, 0);

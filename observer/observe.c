@@ -12,10 +12,10 @@
 #include <netinet/in.h>
 #include <sys/stat.h>
 
-#include "host/cgroup.h"
+#include "host/containers/cgroup.h"
 #include "host/listening.h"
-#include "host/netns.h"
-#include "host/target.h"
+#include "host/net/netns.h"
+#include "host/containers/target.h"
 #include "process/confine.h"
 #include "kernel/heap.h"
 #include "kernel/loader.h"

@@ -34,7 +34,7 @@ function nameOf(part) {
 	return NAMES[part] || part.replaceAll("_", " ");
 }
 
-// Format figures as lib/base/units.c and lib/report/print.c do: three significant digits, or a whole number.
+// Format figures as lib/base/units.c and lib/report/page/print.c do: three significant digits, or a whole number.
 function digits(value) {
 	return value.toFixed(Math.abs(value) < 9.995 ? 2 : Math.abs(value) < 99.95 ? 1 : 0);
 }
@@ -110,7 +110,7 @@ const UNCUT = {
 	unseen: "carry bytes that cannot be read (io_uring, sendfile, TLS in the kernel, MPTCP)",
 };
 
-// Return why the times of calls to a place are not known; "": they are. By the rules of lib/report/calls.c.
+// Return why the times of calls to a place are not known; "": they are. By the rules of lib/report/observed/calls.c.
 function whyCallsUnknown({calls, connects, older, handshakes, untimed, uncut}) {
 	const [[why, largest]] = Object.entries(uncut).sort(([, a], [, b]) => b - a);
 	const all = Object.values(uncut).reduce((a, b) => a + b, 0);
@@ -186,7 +186,7 @@ function whyUnknown(run, service) {
 }
 
 /*
- * Return the mean round trip and its parts, by the rules of lib/report/means.c. They are of the driver's own exchanges if
+ * Return the mean round trip and its parts, by the rules of lib/report/observed/means.c. They are of the driver's own exchanges if
  * all were joined, or if the service also served others. Otherwise network and client is the driver's mean without the
  * service's. It is never negative: `unknown` says why it is missing.
  */

@@ -72,7 +72,7 @@ _Static_assert(sizeof(struct service_route) ==
 /*
  * Paths of a service's requests that match no route, with --propose-routes. They are a fair sample: each of the
  * requests is in it with the same probability (Vitter's algorithm R, 1985). A path of HTTP/1 ends before the query.
- * Those of HTTP/2 are as clients send them, and user space cuts off the query (observer/kernel/route.h).
+ * Those of HTTP/2 are as clients send them, and user space cuts off the query (observer/kernel/tables/route.h).
  */
 #define ROUTE_PATHS	 256 /* a power of 2 */
 #define ROUTE_PATH_BYTES 57

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/print.h"
+#include "report/page/print.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/compare.h"
 

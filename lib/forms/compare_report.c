@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "report/page/ascii.h"
 #include "report/parts.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/compare.h"

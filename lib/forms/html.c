@@ -10,7 +10,7 @@
 
 #include "sojourn/compare.h"
 #include "sojourn/report.h"
-#include "report/means.h"
+#include "report/observed/means.h"
 #include "report/parts.h"
 #include "web.h"
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/print.h"
+#include "report/page/print.h"
 #include "sojourn/autojson.h"
 #include "sojourn/clock.h"
 

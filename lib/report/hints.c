@@ -2,7 +2,7 @@
 /* Sentences on the possible meaning of ambiguous figures of a service, and how to find out. */
 #include <stdio.h>
 
-#include "means.h"
+#include "report/observed/means.h"
 #include "parts.h"
 #include "sojourn/clock.h"
 #include "sojourn/report.h"

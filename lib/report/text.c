@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 
 #include "parts.h"
+#include "report/page/ascii.h"
 
 #define DEFAULT_WIDTH 100
 

@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "means.h"
+#include "report/observed/means.h"
 #include "parts.h"
 #include "sojourn/text.h"
 

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "means.h"
+#include "report/observed/means.h"
 #include "parts.h"
 #include "sojourn/clock.h"
 #include "sojourn/run_sum.h"

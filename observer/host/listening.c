@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "namespaces.h"
-#include "netns.h"
-#include "sockets.h"
+#include "host/net/netns.h"
+#include "host/net/sockets.h"
 #include "sojourn/cleanup.h"
 
 #define PORTS_TOLD 8

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sockets.h"
+#include "host/net/sockets.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/procfs.h"

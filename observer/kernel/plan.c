@@ -13,7 +13,7 @@
 #include <bpf/libbpf.h>
 
 #include "btf.h"
-#include "clear.h"
+#include "kernel/tls/clear.h"
 #include "loader.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/remedy.h"

@@ -9,8 +9,8 @@
 
 #include <bpf/libbpf.h>
 
-#include "host/loopback.h"
-#include "host/netns.h"
+#include "host/net/loopback.h"
+#include "host/net/netns.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/clock.h"
 

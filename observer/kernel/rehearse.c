@@ -9,7 +9,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "clear.h"
+#include "kernel/tls/clear.h"
 #include "message.h"
 #include "skeleton.h"
 

@@ -13,6 +13,7 @@
 #include "btf.h"
 #include "loader.h"
 #include "message.h"
+#include "kernel/running/services.h"
 #include "sojourn/cleanup.h"
 #include "wire/call.h"
 #include "wire/clear.h"
@@ -194,7 +195,7 @@ static void complete(struct observer_config *config, uint32_t possible)
 	config->copy_shift = 0;
 	if (!config->copies || config->copies > config->cpus)
 		config->copies = config->cpus;
-	if (!loader_is_shared(config))
+	if (!services_is_shared(config))
 		return;
 	if (simulated || online < 1)
 		online = config->cpus;
@@ -212,7 +213,7 @@ int loader_skeleton_open(const struct observer_config *config, struct sojourn_bp
 		return cpus;
 	complete(&complete_config, (uint32_t)cpus);
 	loader_message_begin();
-	skel = open_object(loader_is_shared(&complete_config));
+	skel = open_object(services_is_shared(&complete_config));
 	if (!skel)
 		return -errno;
 	kernel_btf_without_modules(skel->progs.conn_state);

@@ -3,17 +3,9 @@
 #ifndef OBSERVER_KERNEL_SKELETON_H
 #define OBSERVER_KERNEL_SKELETON_H
 
-#include <stdbool.h>
-
 #include "wire/config.h"
 
 #include "sojourn_bpf.skel.h"
-
-/* Return whether CPUs share copies of slots (bpf/copies.h), with the config of an opened object. */
-static inline bool loader_is_shared(const struct observer_config *config)
-{
-	return config->copies < config->cpus;
-}
 
 /*
  * Open the object, with the maps' sizes of @config, and begin to listen to libbpf (message.h). No program is chosen

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/netns.h"
+#include "host/net/netns.h"
 #include "sojourn/array.h"
 
 void clients_visit(void *context, const struct resource_socket *socket)

@@ -3,7 +3,7 @@
 #ifndef OBSERVER_MODEL_CLIENTS_H
 #define OBSERVER_MODEL_CLIENTS_H
 
-#include "host/sockets.h"
+#include "host/net/sockets.h"
 #include "snapshot.h"
 
 /* The list that clients_visit() adds to. */

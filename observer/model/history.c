@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "packed.h"
+#include "model/kept/packed.h"
 #include "sojourn/array.h"
 #include "sojourn/clock.h"
 #include "sojourn/run_sum.h"

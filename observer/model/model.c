@@ -22,9 +22,9 @@
 #include "reclaim.h"
 #include "resources/look.h"
 #include "sources/ring.h"
-#include "series.h"
-#include "timed_calls.h"
-#include "upstreams.h"
+#include "model/kept/series.h"
+#include "model/upstreams/timed_calls.h"
+#include "model/upstreams/upstreams.h"
 
 struct model {
 	struct loader *loader;

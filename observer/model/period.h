@@ -7,12 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "packed.h"
+#include "model/kept/packed.h"
 #include "resources/look.h"
-#include "series.h"
+#include "model/kept/series.h"
 #include "sojourn/run.h"
 #include "sources/ring.h"
-#include "upstreams.h"
+#include "model/upstreams/upstreams.h"
 
 /* Its documents cover the time since the reading @base. */
 struct period {

@@ -8,9 +8,9 @@
 
 #include "listen.h"
 #include "rows.h"
-#include "kernel/commands.h"
+#include "kernel/tables/commands.h"
 #include "kernel/plan.h"
-#include "kernel/route.h"
+#include "kernel/tables/route.h"
 #include "sinks/http/http.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/cli.h"

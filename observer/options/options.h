@@ -56,9 +56,9 @@ struct observe_options {
 	bool no_http2;
 	bool propose_routes;
 	bool tls;
-	const char *routes[ROUTES_MOST]; /* as kernel/route.h parses them */
+	const char *routes[ROUTES_MOST]; /* as kernel/tables/route.h parses them */
 	uint32_t route_rows;		 /* one more, for requests of no route; 0: there are none */
-	struct command_port protocols[COMMAND_PORTS]; /* as kernel/commands.h parses them */
+	struct command_port protocols[COMMAND_PORTS]; /* as kernel/tables/commands.h parses them */
 	uint32_t protocol_count;
 	const char *cgroup; /* directory; NULL: not given */
 	bool run_statistics;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "host/loopback.h"
+#include "host/net/loopback.h"
 #include "sojourn/clock.h"
 #include "spread.h"
 

@@ -3,7 +3,7 @@
 #ifndef OBSERVER_RESOURCES_OWNERS_H
 #define OBSERVER_RESOURCES_OWNERS_H
 
-#include "host/netns.h"
+#include "host/net/netns.h"
 #include "host/process.h"
 
 #define OWNED_DESTINATIONS 16

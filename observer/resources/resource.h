@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "events.h"
-#include "host/netns.h"
+#include "host/net/netns.h"
 #include "owners.h"
 
 enum resource_kind {

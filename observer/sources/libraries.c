@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "host/libraries.h"
-#include "kernel/clear.h"
+#include "host/programs/libraries.h"
+#include "kernel/tls/clear.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 

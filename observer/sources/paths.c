@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kernel/loader.h"
-#include "kernel/route.h"
+#include "kernel/tables/route.h"
 #include "propose.h"
 #include "source.h"
 

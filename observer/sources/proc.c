@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "host/container.h"
+#include "host/containers/container.h"
 #include "host/process.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"

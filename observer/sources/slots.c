@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/commands.h"
+#include "kernel/tables/commands.h"
 #include "sojourn/clock.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/text.h"

@@ -68,7 +68,7 @@ H2LOAD = ["h2load", "-c", CONNECTIONS, "-m", STREAMS, "-D", LONGEST]
 IN_CLEAR = ["default", "--http", "--http, a route"]
 WARM_SECONDS = 0.5  # in which the handshakes end
 READ, WRITE = "read", "write"
-TLS_CALLS = ("SSL_read", "SSL_read_ex", "SSL_write", "SSL_write_ex")  # that carry text, as in observer/kernel/clear.c
+TLS_CALLS = ("SSL_read", "SSL_read_ex", "SSL_write", "SSL_write_ex")  # that carry text, as in observer/kernel/tls/clear.c
 # What a mode adds to the default is divided by these calls.
 CALLS_OF = {"--http": (READ, WRITE), "--http, a route": (READ, WRITE), "--tls": TLS_CALLS, "--tls, a route": TLS_CALLS,
             "--protocol": (READ, WRITE), "--calls": (READ, WRITE)}

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "host/elf.h"
-#include "host/golang.h"
+#include "host/programs/elf.h"
+#include "host/programs/golang.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -11,7 +11,7 @@
 #include "sojourn/finding.h"
 #include "sojourn/machine.h"
 #include "sojourn/run_sum.h"
-#include "model/series.h"
+#include "model/kept/series.h"
 
 struct total {
 	struct model_series *series;

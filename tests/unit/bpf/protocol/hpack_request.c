@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * bpf/protocol/hpack_request.h, the kernel's own source, and the places of observer/kernel/route.c. The
+ * bpf/protocol/hpack_request.h, the kernel's own source, and the places of observer/kernel/tables/route.c. The
  * route of each request that nghttp2 writes is that of the rule, however its frames and bytes are cut. The text of its
  * path is kept.
  */

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "../../../../observer/kernel/route.h"
+#include "../../../../observer/kernel/tables/route.h"
 
 static struct route_place route_places[ROUTE_PLACES];
 

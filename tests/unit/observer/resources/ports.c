@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/ports.h"
+#include "host/net/ports.h"
 #include "unit.h"
 
 static struct resource_socket socket_to(uint32_t destination, uint16_t source_port, uint8_t state)
