@@ -3,6 +3,11 @@
  * `sojourn-drive fleet`: one run by the drivers of several hosts. A command reaches each host and
  * starts an agent there (agent.c). The command's standard input and output are the channel
  * (channel.h).
+ *
+ * The plan that an agent gets is the given options with its member's share, which it parses as a command line
+ * (agent.c). Slots and intended times are dealt out as if all threads belonged to one driver (load/share.h,
+ * load/schedule.h). The members' clocks are compared (member.c), all begin at one time, and their documents are merged
+ * (lib/run/merge.c).
  */
 #ifndef DRIVER_FLEET_FLEET_H
 #define DRIVER_FLEET_FLEET_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The observer's HTTP endpoint (ARCHITECTURE.md, "Endpoint"): run documents and measured phases.
+ * The observer's HTTP endpoint: run documents and measured phases.
  */
 #ifndef OBSERVER_SINKS_HTTP_HTTP_H
 #define OBSERVER_SINKS_HTTP_HTTP_H
