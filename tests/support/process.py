@@ -41,6 +41,16 @@ def wait_until(condition, seconds=20, poll_seconds=None):
         next(pause)
 
 
+def at_rest(pid):
+    """Return whether each thread of the process sleeps. A client may have its answer before the thread that wrote it has left
+    the kernel, where a busy machine may preempt it. Its exchange is then not counted yet."""
+    try:
+        return all(path.read_text(encoding="ascii").rpartition(")")[2].split()[0] == "S"
+                   for path in Path(f"/proc/{pid}/task").glob("*/stat"))
+    except FileNotFoundError:  # a thread has just ended
+        return False
+
+
 class ProcessError(AssertionError):
     """A process did not do what the test needs; the text has its output."""
 

@@ -12,7 +12,7 @@ import pytest
 
 from support import documents
 from support.net import free_port
-from support.process import Process, run
+from support.process import Process, run, wait_until
 from support.programs import DRIVER, Driver, Lab, Nginx
 from support.timing import in_quiet, timing
 
@@ -63,7 +63,8 @@ def test_the_drivers_own_absence_is_its_delay(start, tmp_path):
     nginx = start(Nginx())
     path = tmp_path / "run.json"
     driver = start(Process([DRIVER, nginx.url, "--rate", "1000", "-c", "4", "-d", "2s", "--json", path]))
-    stall([driver.pid], 0.7, 0.5)
+    wait_until(lambda: nginx.status()["requests"])  # its program may first have to be read from disk
+    stall([driver.pid], 0.5, 0.5)
     driver.wait(30)
     result = documents.load(path)["driver"]
     delay = result["schedule_delay"]
@@ -95,7 +96,8 @@ def test_a_driver_that_sleeps_through_the_end(start, threads):
     """Each request due before the phase's end is accounted for: sent, however late, or reported."""
     nginx = start(Nginx())
     driver = start(Process([DRIVER, nginx.url, "--rate=1000", "-c10", f"-t{threads}", "-d600ms", "--json=-"]))
-    stall([driver.pid], 0.5, 0.3)
+    wait_until(lambda: nginx.status()["requests"])
+    stall([driver.pid], 0.4, 0.5)
     assert driver.wait() == 0
     result = documents.parse(driver.stdout)["driver"]
 

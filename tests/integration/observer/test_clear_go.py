@@ -11,7 +11,7 @@ from support import golang
 from support.conditions import needs_program
 from support.documents import service
 from support.golang import STRIPPED
-from support.process import Process, run, wait_until
+from support.process import Process, at_rest, run, wait_until
 from support.programs import Observer
 from support.timing import in_quiet, lies_within
 
@@ -48,7 +48,7 @@ def served(start, certificate, program, *words):
 
 def ended(observer, server, lines, folder):
     """Return the service's entry and the server's log."""
-    wait_until(lambda: server.stdout.count("\n") >= lines)
+    wait_until(lambda: server.stdout.count("\n") >= lines and at_rest(server.pid))
     observer.stop()
     server.stop()
     assert server.stdout.count("\n") == lines
