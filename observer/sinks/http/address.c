@@ -96,7 +96,8 @@ void http_address_url(const struct sockaddr_storage *address, bool tls,
 		 tls ? "s" : "", text, http_address_port(address));
 }
 
-struct in6_addr http_address_canonical(const struct sockaddr_storage *address)
+/* One form for both families, IPv4 as ::ffff:a.b.c.d: a dual-stack socket reports it so anyway. */
+static struct in6_addr canonical(const struct sockaddr_storage *address)
 {
 	struct in6_addr mapped = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
 
@@ -108,7 +109,7 @@ struct in6_addr http_address_canonical(const struct sockaddr_storage *address)
 
 static bool same_address(const struct in6_addr *address, const struct sockaddr_storage *other)
 {
-	struct in6_addr form = http_address_canonical(other);
+	struct in6_addr form = canonical(other);
 
 	return IN6_ARE_ADDR_EQUAL(address, &form);
 }
@@ -136,7 +137,7 @@ bool http_address_is_host(const char *host, const struct sockaddr_storage *liste
 		return true;
 	if (to_sockaddr(&authority, &named))
 		return false;
-	address = http_address_canonical(&named);
+	address = canonical(&named);
 	return is_loopback(&address) || same_address(&address, listened) ||
 	       same_address(&address, local);
 }
@@ -149,7 +150,7 @@ struct in6_addr http_address_peer(int fd)
 
 	if (getpeername(fd, (struct sockaddr *)&address, &length))
 		return in6addr_any;
-	peer = http_address_canonical(&address);
+	peer = canonical(&address);
 	if (!IN6_IS_ADDR_V4MAPPED(&peer))
 		memset(&peer.s6_addr[8], 0, 8);
 	return peer;

@@ -16,9 +16,6 @@
 /* See sink_http_parse_address(). */
 int http_address_parse(const char *text, struct sockaddr_storage *ret_address);
 
-/* One form for both families, IPv4 as ::ffff:a.b.c.d: a dual-stack socket reports it so anyway. */
-struct in6_addr http_address_canonical(const struct sockaddr_storage *address);
-
 /* Return its port, in host order. */
 in_port_t http_address_port(const struct sockaddr_storage *address);
 
