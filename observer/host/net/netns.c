@@ -148,7 +148,7 @@ static int compare_cookies(const void *a, const void *b)
 	return x->inode < y->inode ? -1 : x->inode > y->inode;
 }
 
-/* A dump may show a socket twice while its bucket changes: drop one of them. */
+/* A dump, or a table of /proc, may show a socket twice while others come and go: drop one of them. */
 static void sort(struct socket_list *list)
 {
 	size_t kept = 0;
@@ -159,7 +159,8 @@ static void sort(struct socket_list *list)
 	for (size_t i = 0; i < list->count; i++) {
 		const struct resource_socket *s = &list->sockets[i];
 
-		if (!kept || !s->cookie || list->sockets[kept - 1].cookie != s->cookie)
+		if (!kept || (!s->cookie && !s->inode) ||
+		    compare_cookies(s, &list->sockets[kept - 1]))
 			list->sockets[kept++] = *s;
 	}
 	list->count = kept;
