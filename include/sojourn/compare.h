@@ -60,6 +60,12 @@ void compare_free(struct compare *compare);
 DEFINE_CLEANUP(struct compare *, compare_free)
 #define autocompare CLEANUP(cleanup_compare_free)
 
+/*
+ * Return the name of run @i of these, of several runs of that name also which it is, as "before, 2 of 6". The caller
+ * frees it. NULL without memory.
+ */
+char *compare_run_name(const char *const *names, size_t count, size_t i);
+
 enum compare_verdict {
 	COMPARE_UNTESTED, /* see @reason */
 	COMPARE_UNSHOWN,  /* a difference, if any, may be chance */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -376,6 +377,20 @@ static void group_runs(struct compare *compare, struct run *const *runs, const c
 		*last = (struct compare_group){names[i], &runs[i], 1};
 	}
 	compare->side_count = last ? (size_t)(last - compare->groups) : 0;
+}
+
+char *compare_run_name(const char *const *names, size_t count, size_t i)
+{
+	size_t all = 0, place = 0;
+	char *name;
+
+	for (size_t k = 0; k < count; k++) {
+		all += !strcmp(names[k], names[i]);
+		place = k == i ? all : place;
+	}
+	if (all == 1)
+		return strdup(names[i]);
+	return asprintf(&name, "%s, %zu of %zu", names[i], place, all) < 0 ? NULL : name;
 }
 
 struct compare *compare_runs(struct run *const *runs, const char *const *names, size_t count)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sojourn/autojson.h"
 #include "sojourn/compare.h"
 #include "sojourn/report.h"
 #include "report/observed/means.h"
@@ -122,11 +123,16 @@ static int put_compare(struct run *const *runs, const char *const *names, size_t
 
 static int put_names(const char *const *names, size_t count, FILE *file)
 {
-	json_t *array = json_array();
+	autojson json_t *array = json_array();
 
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(array, json_stringn_nocheck(names[i], strlen(names[i])));
-	return put_value(array, file);
+	for (size_t i = 0; i < count; i++) {
+		autofree char *name = compare_run_name(names, count, i);
+
+		if (!name)
+			return -ENOMEM;
+		json_array_append_new(array, json_stringn_nocheck(name, strlen(name)));
+	}
+	return put_value(TAKE_PTR(array), file);
 }
 
 static int put_runs(struct run *const *runs, size_t count, FILE *file)

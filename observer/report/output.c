@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sojourn/compare.h"
 #include "sojourn/report.h"
 
 enum form {
@@ -35,7 +36,11 @@ static int print_text(struct run *const *runs, const char *const *names, size_t 
 	if (count == 1)
 		return report_text(runs[0], options, file);
 	for (size_t i = 0; i < count && !r && options->verbose; i++) {
-		fprintf(file, "\n== %s\n", names[i]);
+		autofree char *name = compare_run_name(names, count, i);
+
+		if (!name)
+			return -ENOMEM;
+		fprintf(file, "\n== %s\n", name);
 		r = report_text(runs[i], options, file);
 	}
 	return r;

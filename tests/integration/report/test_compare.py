@@ -69,6 +69,9 @@ def test_folders_of_repeated_runs(lab, tmp_path):
     page = tmp_path / "page.html"
     run([OBSERVER, "report", "--compare", *folders, "-o", page])
     assert '"names":["before","after"],"sides"' in page.read_text()
+    assert '{"names":["before, 1 of 6","before, 2 of 6",' in page.read_text()
+    named = re.findall(r"^== (.*)", run([OBSERVER, "report", "-v", "--compare", *folders]).stdout, re.MULTILINE)
+    assert named == [f"{side}, {i} of 6" for side in ("before", "after") for i in range(1, 7)]
     (folders[0] / "0.json").unlink()
     assert compare(*folders).splitlines()[0] == "whether after differs from before is not known: fewer than 6 runs"
 
