@@ -56,7 +56,7 @@ def test_stall_is_seen(start, arrival):
     assert not result["limited"] or result["limited"]["by"] != "schedule", result["limited"]
 
 
-@pytest.mark.alone
+@in_quiet
 def test_the_drivers_own_absence_is_its_delay(start, tmp_path):
     """The driver is stopped for 0.5 s of 2 s. A quarter of the requests is late because of the driver alone,
     however many connections it has, and the report says so."""

@@ -10,7 +10,7 @@ from support.process import run
 from support.programs import DRIVER, Lab
 from support.recorder import Recorder
 from support.terminal import Terminal
-from support.timing import timing
+from support.timing import in_time, timing
 
 pytestmark = needs_program("tmux")
 
@@ -74,6 +74,7 @@ def test_what_it_shows_is_what_the_server_did(start):
         assert "interrupted" in "\n".join(terminal.screen())
 
 
+@in_time
 def test_rates_and_times_are_the_server_s(start):
     lab, terminal = start(Lab()), start(Terminal(120, 30))
     show(terminal, f"'{lab.url}?service=20ms'", "--rate 100 -c 8 -d 1h")
@@ -110,6 +111,7 @@ def test_a_fleet_is_seen_as_one(start):
         assert "interrupted" in shown and "3 members" in shown, shown
 
 
+@in_time
 def test_the_rates_of_a_fleet(start):
     """Three members share one rate: the screen has its sum, and a third of it for each. Percentiles are those of all."""
     lab, terminal = start(Lab()), start(Terminal(120, 40))

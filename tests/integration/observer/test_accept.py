@@ -10,7 +10,7 @@ import pytest
 from support.documents import service
 from support.packets import Packets, port_of
 from support.programs import Observer
-from support.timing import MS, in_quiet, lies_within, timing
+from support.timing import MS, in_quiet, in_time, lies_within, timing
 from .test_stages import Scene, mean, samples_add_up, service_is_true, stage
 
 # The end of the wait. When inferred: the first read, which follows accept() at once in the lab server.
@@ -123,6 +123,7 @@ def test_a_greeting_behind_a_late_accept(start, source):
         assert 19 * MS < stage(entry, "socket_queue")["sum_ns"] < 35 * MS
 
 
+@in_time
 def test_prompt_accept_is_not_timed_by_inference(start, tmp_path):
     """The connection is accepted before the request comes. The time is unknown, and reported as unknown."""
     scene = Scene(start, tmp_path, observe=["--accept-source", "inferred"])

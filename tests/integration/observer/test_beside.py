@@ -15,7 +15,7 @@ from support.documents import parse, service
 from support.net import free_port
 from support.process import Process, run, wait_until
 from support.programs import Driver, Nginx, Observer
-from support.timing import lies_within
+from support.timing import in_time, lies_within
 from .scene import Scene
 from .test_http2 import STAGES, Talk, between, followed, timed
 from .test_serve import Serve
@@ -147,6 +147,7 @@ def test_frames_that_a_server_sends_first(start):
     assert entry["losses"]["unsolicited"] == entry["losses"]["untimed"] == 0
 
 
+@in_time
 def test_times_are_those_of_the_server(start):
     """Requests that wait unread, arrivals that come while others wait, and bodies in parts have their own times."""
     scene = beside(start)

@@ -16,7 +16,7 @@ from support.conditions import needs_program
 from support.documents import service
 from support.frames import frame
 from support.programs import Nginx, Observer
-from support.timing import MS, in_quiet, lies_within, timing
+from support.timing import MS, in_quiet, in_time, lies_within, timing
 from .scene import entries
 from .test_speaks import ask_http2, http2_connection
 from .test_statuses import counted
@@ -101,6 +101,7 @@ def test_nginx_logs_the_same(start, tmp_path):
         client.close()
 
 
+@in_time
 def test_grpc_channel_of_long_ago(start):
     """grpcio's server and client, on one channel. The time is between the handler's own and the client's."""
     server, port = grpcio_server(start)

@@ -12,7 +12,7 @@ from .test_stages import samples_add_up, stage
 
 from support.documents import service
 from support.programs import Observer
-from support.timing import MS, in_quiet, timing
+from support.timing import MS, in_quiet, in_time, timing
 
 
 @contextlib.contextmanager
@@ -98,6 +98,7 @@ def test_what_is_never_read_is_unanswered(start, sent, finished, unanswered):
     assert entry["losses"]["unanswered"] == 3 * unanswered
 
 
+@in_time
 def test_peeking_is_no_read(start):
     """MSG_PEEK leaves the data in place: only the real read ends socket_queue."""
     with connected(start) as (client, server, end):
@@ -119,6 +120,7 @@ SO_TIMESTAMPING = 37
 TX_SCHED_REPORTED = 1 << 8 | 1 << 4  # SOF_TIMESTAMPING_TX_SCHED, _SOFTWARE
 
 
+@in_time
 def test_peeking_at_the_error_queue_is_no_read(start):
     """With MSG_ERRQUEUE the server gets its own response back with its send time: no request."""
     with connected(start) as (client, server, end):

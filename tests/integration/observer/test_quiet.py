@@ -12,7 +12,7 @@ from support import http
 from support.documents import parse
 from support.process import Process, run
 from support.programs import OBSERVER
-from support.timing import MS, in_quiet, timing
+from support.timing import MS, in_quiet, in_time, timing
 from .scene import Scene
 from .test_serve import Serve
 
@@ -161,6 +161,7 @@ def test_who_says_goodbye_has_asked_nothing(start, message, reads):
     assert (entry["exchanges"], entry["losses"]["goodbyes"], entry["losses"]["unanswered"]) == (1, 1, 0)
 
 
+@in_time
 def test_a_request_that_still_arrives_does_not_wait(start):
     """A slow upload is as old as its first byte; the server last read from it a moment ago."""
     scene = Scene(start)

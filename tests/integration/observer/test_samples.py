@@ -12,7 +12,7 @@ import pytest
 from support.documents import service
 from support.process import Process, wait_until
 from support.programs import DRIVER, Driver, Lab, Observer
-from support.timing import timing
+from support.timing import in_time, timing
 
 ALL = 1 << 32
 RESIDENCE = ("accept_queue", "socket_queue", "receive", "service", "respond")
@@ -87,6 +87,7 @@ def test_flow_is_the_clients(start, listen, connect):
     assert found == {flow: [0, 1, 2]}
 
 
+@in_time
 def test_stages_of_one_exchange(start):
     """A server sleeps for a known time, which is in the service of each exchange."""
     lab = start(Lab("--service", "20ms"))

@@ -20,7 +20,7 @@ from support.documents import service
 from support.net import wait_until_read
 from support.packets import Packets, port_of
 from support.programs import Driver, Lab, Observer
-from support.timing import MS, US, close_to, in_quiet, lies_within, timing
+from support.timing import MS, US, close_to, in_quiet, in_time, lies_within, timing
 
 
 def truth_of(lab, path):
@@ -311,6 +311,7 @@ def greet(listener, count):
             connection.recv(100)
 
 
+@in_time
 def test_greetings_are_unsolicited(start):
     """The server speaks first: its greeting is no response and enters no stage. No stage is longer than the
     client's round trip, which starts after the greeting."""

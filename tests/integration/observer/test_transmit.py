@@ -25,7 +25,7 @@ from support.net import Netns, veth
 from support.packets import Packets, port_of
 from support.process import run
 from support.programs import OBSERVER, Driver, Lab, Observer
-from support.timing import MS, US, close_to, in_quiet, lies_within, timing
+from support.timing import MS, US, close_to, in_quiet, in_time, lies_within, timing
 from .test_stages import mean, stage, truth_of
 
 STAMPS = "sockops"
@@ -287,6 +287,7 @@ def test_closing_server(path, hook, tmp_path):
         assert stage(entry, "transmit_queue")["p50_ns"] > 7 * MS
 
 
+@in_time
 def test_pieces(path, hook):
     """Data sent between the writes is `respond`; after the last write nothing waits."""
     path.serve()

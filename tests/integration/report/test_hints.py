@@ -12,7 +12,7 @@ import pytest
 
 from support.documents import service
 from support.programs import Driver, Observer
-from support.timing import timing
+from support.timing import in_time, timing
 
 EXCHANGES = 30
 # A delayed ACK takes at least 40 ms (TCP_DELACK_MIN); responses that are not held take well below.
@@ -80,6 +80,7 @@ def ask(port):
 
 
 @pytest.mark.parametrize("answer", [pieces, pieces_without_delay, at_once, announced, late_at_once, late_end])
+@in_time
 def test_nagle_is_named_where_it_is(start, answer):
     with serving(answer) as port:
         observer = start(Observer(ports=[port]))
