@@ -138,6 +138,23 @@ def own_network():
             checked(LIBC.setns(home.fileno(), CLONE_NEWNET))
 
 
+def accepting():
+    """Return whether a thread of this process is in accept(2) or accept4(2)."""
+    numbers = {"x86_64": {"43", "288"}, "aarch64": {"202", "242"}}.get(os.uname().machine, set())
+    for path in Path("/proc/self/task").glob("*/syscall"):
+        with contextlib.suppress(OSError):  # it has just ended
+            if path.read_text(encoding="ascii").split()[0] in numbers:
+                return True
+    return False
+
+
+@pytest.fixture(autouse=True)
+def nobody_accepts(own_network):
+    """Fail if a thread is left that would take a later test's connection (support.net.serve_each says how)."""
+    yield
+    wait_until(lambda: not accepting(), seconds=5)
+
+
 class Loaded:
     """The programs that were loaded since the session began, and that no observer holds any more. The kernel frees
     them after a grace period. No test waits for it: a later one looks."""

@@ -5,13 +5,12 @@ import re
 import shutil
 import signal
 import socket
-import threading
 
 import pytest
 
 from support import documents
 from support.nats import Agent, NatsServer
-from support.net import Host, Netns, free_port
+from support.net import Host, Netns, free_port, serve_each
 from support.process import Process, run, wait_until
 from support.programs import DRIVER, OBSERVER, Lab, Nginx, Observer
 
@@ -240,12 +239,7 @@ class Endless:
     def __init__(self):
         self.listener, self.sent = socket.create_server(("127.0.0.1", 0)), 0
         self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                threading.Thread(target=self.answer, args=(self.listener.accept()[0],), daemon=True).start()
+        serve_each(self.listener, self.answer)
 
     def answer(self, connection):
         with connection, contextlib.suppress(OSError):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.net import free_port
+from support.net import free_port, serve_each
 from support.peers import need
 from support.process import Process, own_folder, wait_until
 from support.programs import Driver, Observer
@@ -139,15 +139,7 @@ class Resolver:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.asked = 0
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                connection = self.listener.accept()[0]
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+        serve_each(self.listener, self.serve)
 
     def serve(self, connection):
         with connection, connection.makefile("rb") as questions:
