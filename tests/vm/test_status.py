@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""tools/vm ends with the status of the machine's command: a script that broke off must not count as passed."""
+"""tools/vm ends with the status of the machine's command: a script that broke off must not count as passed. And it leaves
+no machine behind.
+"""
+import os
+import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from support import ROOT
+from support.process import wait_until
 
 SKIPPED = 77  # tools/vm: this machine cannot run it
 
@@ -17,3 +23,33 @@ def test_the_status_is_the_commands():
     if done.returncode == SKIPPED:
         pytest.skip(done.stderr.strip())
     assert (done.returncode, done.stdout.strip()) == (7, "said"), done.stderr
+
+
+def machines(session):
+    """Return the emulators of that session that run a kernel."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            comm, _, rest = stat.read_text(errors="replace").partition("(")[2].rpartition(")")
+            boots = b"\0-kernel\0" in stat.with_name("cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if comm.startswith("qemu") and boots and int(rest.split()[3]) == session:
+            found.append(stat.parent.name)
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_a_machine_ends_with_its_group():
+    """As tests/vm/machine.py ends it when somebody interrupts the tests."""
+    with subprocess.Popen([ROOT / "tools" / "vm", "--limit", "240", "6.1", "--", "sleep", "200"], start_new_session=True,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            wait_until(lambda: machines(process.pid) or process.poll() is not None, seconds=120)
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+    if process.returncode == SKIPPED:
+        pytest.skip("tools/vm cannot run here")
+    assert process.returncode == -signal.SIGTERM
+    wait_until(lambda: not machines(process.pid), seconds=10)
