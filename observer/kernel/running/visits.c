@@ -155,6 +155,12 @@ static bool is_another(struct visit *visit)
 	return before && before != cookie;
 }
 
+/* The process that led to the namespace has ended. Another one may lead to it, or it has ended, too. */
+static bool is_stale(int error)
+{
+	return error == -ENOENT || error == -ESTALE;
+}
+
 /* Enter the namespace. Return 0, which takes a leave(), or -errno. */
 static int enter_visited(struct visits *visits, struct visit *visit)
 {
@@ -167,9 +173,8 @@ static int enter_visited(struct visits *visits, struct visit *visit)
 	visit->error = r;
 	if (!r)
 		visits->told.ended += is_another(visit);
-	/* The process that led to it has ended. Search again at once: another one may lead to it. */
-	if (r == -ENOENT || r == -ESTALE)
-		visits->found_ns = 0;
+	if (is_stale(r))
+		visits->found_ns = 0; /* search again at once */
 	return r;
 }
 
@@ -182,14 +187,14 @@ static int leave(struct visits *visits)
 	return r;
 }
 
-/* Count the namespace in the reading, as observed or as not entered, with the reason. */
+/* Count the namespace in the reading, as observed or as not entered, with the reason: if possible a lasting one. */
 static void count(struct visits *visits, const struct visit *visit)
 {
 	struct run_namespaces *told = &visits->told;
 
 	told->observed += !visit->error;
 	told->not_entered += visit->error != 0;
-	if (visit->error)
+	if (visit->error && !(told->reason[0] && is_stale(visit->error)))
 		snprintf(told->reason, sizeof(told->reason), "%s%s", strerror(-visit->error),
 			 visit->error == -EPERM ? " (this takes CAP_SYS_ADMIN)" : "");
 }
