@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import threading
 import time
 import urllib.error
 from pathlib import Path
@@ -185,7 +186,7 @@ class Nginx(Process):
         self.port = port or free_port()
         self.status_port = free_port()
         self.netns = netns
-        self.asked = 0  # connections (of one request each) made by status() itself
+        self.asked, self.asking = 0, threading.Lock()  # connections (of one request each) made by status() itself
         self.url = f"http://{_bracketed(addresses[0])}:{self.port}/"
         listen = "\n\t\t".join(f"listen {_bracketed(address)}:{self.port} {listen_options};"
                                for address in addresses)
@@ -217,11 +218,13 @@ class Nginx(Process):
     def status(self):
         """Return nginx's own counters without those of these queries: accepts, handled, requests, and active
         (connections now)."""
-        text = http.request(f"http://127.0.0.1:{self.status_port}/", netns=self.netns)
-        self.asked += 1
+        with self.asking:  # another thread's query is not among the requests
+            text = http.request(f"http://127.0.0.1:{self.status_port}/", netns=self.netns)
+            self.asked += 1
+            asked = self.asked
         active = int(re.search(r"Active connections: (\d+)", text)[1]) - 1
         counts = re.search(r"^ (\d+) (\d+) (\d+) $", text, re.MULTILINE).groups()
-        accepts, handled, requests = (int(count) - self.asked for count in counts)
+        accepts, handled, requests = (int(count) - asked for count in counts)
         return {"active": active, "accepts": accepts, "handled": handled, "requests": requests}
 
     def workers(self):
