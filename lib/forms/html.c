@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "web.h"
+#include "report/observed/means.h"
+#include "report/parts.h"
 #include "sojourn/autojson.h"
 #include "sojourn/compare.h"
 #include "sojourn/report.h"
-#include "report/observed/means.h"
-#include "report/parts.h"
-#include "web.h"
 
 static const char head[] =
 	"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

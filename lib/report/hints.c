@@ -2,8 +2,8 @@
 /* Sentences on the possible meaning of ambiguous figures of a service, and how to find out. */
 #include <stdio.h>
 
-#include "report/observed/means.h"
 #include "parts.h"
+#include "report/observed/means.h"
 #include "sojourn/clock.h"
 #include "sojourn/report.h"
 

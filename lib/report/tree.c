@@ -5,8 +5,8 @@
  */
 #include <math.h>
 
-#include "report/observed/means.h"
 #include "parts.h"
+#include "report/observed/means.h"
 #include "sojourn/text.h"
 
 #define ROW_COUNT (1 + REPORT_MEAN_STAGES + 1)

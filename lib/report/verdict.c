@@ -3,8 +3,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "report/observed/means.h"
 #include "parts.h"
+#include "report/observed/means.h"
 #include "sojourn/clock.h"
 #include "sojourn/run_sum.h"
 #include "sojourn/text.h"

@@ -13,16 +13,16 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "kernel/running/beside.h"
-#include "kernel/tls/clear.h"
-#include "kernel/tables/commands.h"
 #include "maps.h"
 #include "read_clock.h"
-#include "kernel/tables/route.h"
-#include "kernel/running/services.h"
 #include "skeleton.h"
+#include "kernel/running/beside.h"
+#include "kernel/running/services.h"
 #include "kernel/running/streams.h"
 #include "kernel/running/visits.h"
+#include "kernel/tables/commands.h"
+#include "kernel/tables/route.h"
+#include "kernel/tls/clear.h"
 #include "sojourn/clock.h"
 
 enum {

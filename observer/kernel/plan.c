@@ -13,8 +13,8 @@
 #include <bpf/libbpf.h>
 
 #include "btf.h"
-#include "kernel/tls/clear.h"
 #include "loader.h"
+#include "kernel/tls/clear.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/remedy.h"
 #include "sojourn/text.h"

@@ -9,9 +9,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "kernel/tls/clear.h"
 #include "message.h"
 #include "skeleton.h"
+#include "kernel/tls/clear.h"
 
 static uint32_t verified_instructions(const struct bpf_program *program)
 {

@@ -3,8 +3,8 @@
 #ifndef OBSERVER_MODEL_CLIENTS_H
 #define OBSERVER_MODEL_CLIENTS_H
 
-#include "host/net/sockets.h"
 #include "snapshot.h"
+#include "host/net/sockets.h"
 
 /* The list that clients_visit() adds to. */
 struct clients_search {

@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 #include "model/kept/packed.h"
-#include "resources/look.h"
 #include "model/kept/series.h"
-#include "sojourn/run.h"
-#include "sources/ring.h"
 #include "model/upstreams/upstreams.h"
+#include "resources/look.h"
+#include "sources/ring.h"
+#include "sojourn/run.h"
 
 /* Its documents cover the time since the reading @base. */
 struct period {

@@ -8,8 +8,8 @@
 
 #include "listen.h"
 #include "rows.h"
-#include "kernel/tables/commands.h"
 #include "kernel/plan.h"
+#include "kernel/tables/commands.h"
 #include "kernel/tables/route.h"
 #include "sinks/http/http.h"
 #include "sojourn/cleanup.h"

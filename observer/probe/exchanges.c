@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "spread.h"
 #include "host/net/loopback.h"
 #include "sojourn/clock.h"
-#include "spread.h"
 
 #define BATCH	32   /* exchanges: long enough for the clock's own time to vanish in them */
 #define BATCHES 1024 /* maximum of batches in a window, at which it ends */

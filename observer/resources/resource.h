@@ -9,8 +9,8 @@
 #include <math.h>
 
 #include "events.h"
-#include "host/net/netns.h"
 #include "owners.h"
+#include "host/net/netns.h"
 
 enum resource_kind {
 	RESOURCE_PORTS,

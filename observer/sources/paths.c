@@ -3,10 +3,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "kernel/loader.h"
-#include "kernel/tables/route.h"
 #include "propose.h"
 #include "source.h"
+#include "kernel/loader.h"
+#include "kernel/tables/route.h"
 
 /* Copy a path unless it is being written, or was while it was copied. */
 static bool read_path(const struct route_path *path, struct route_path *ret_path)

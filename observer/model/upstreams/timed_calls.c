@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "model/kept/packed.h"
+#include "sources/source.h"
 #include "sojourn/array.h"
 #include "sojourn/cleanup.h"
 #include "sojourn/units.h"
-#include "sources/source.h"
 #include "wire/call.h"
 
 #define ROW_WORDS (sizeof(struct call_row) / sizeof(uint64_t))

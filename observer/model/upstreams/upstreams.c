@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "timed_calls.h"
+#include "parts.h"
 #include "host/net/netns.h"
 #include "host/net/outgoing.h"
-#include "host/process.h"
 #include "host/net/sockets.h"
+#include "host/process.h"
 #include "sojourn/array.h"
 #include "sojourn/clock.h"
 #include "sojourn/run_sum.h"
-#include "timed_calls.h"
-#include "parts.h"
 
 static void add_front(void *context, const void *front, uint64_t connections)
 {

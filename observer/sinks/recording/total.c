@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "recording.h"
+#include "model/kept/series.h"
 #include "sojourn/array.h"
 #include "sojourn/finding.h"
 #include "sojourn/machine.h"
 #include "sojourn/run_sum.h"
-#include "model/kept/series.h"
 
 struct total {
 	struct model_series *series;
