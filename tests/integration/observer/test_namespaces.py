@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ..conftest import in_kernel, left_in_kernel
+from support import http
 from support.asking import ASK
 from support.cgroup import Cgroup, cgroup2
 from support.net import free_port
@@ -129,6 +130,9 @@ def is_visited(document, inode):
 
 def inode_of(pid):
     return os.stat(f"/proc/{pid}/ns/net").st_ino
+
+
+WITHOUT_ADMIN = ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"]
 
 
 class Space:
@@ -257,9 +261,8 @@ def test_a_hundred_come_and_go(start):
 def test_what_cannot_be_entered_is_told(start, netns):
     """Without CAP_SYS_ADMIN the programs still count in another namespace. Its gauges are unknown, not 0."""
     here, port = netns("here"), free_port()
-    drop = ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"]
     with Echo(port, here) as server:
-        observer = start(Process([*drop, OBSERVER, "observe", "--all-netns", "--port", port, "--json", "-",
+        observer = start(Process([*WITHOUT_ADMIN, OBSERVER, "observe", "--all-netns", "--port", port, "--json", "-",
                                   "--listen", "127.0.0.1:0"]))
         observer.wait_for("listening on", "stderr", 30)
         server.ask(7)
@@ -270,6 +273,23 @@ def test_what_cannot_be_entered_is_told(start, netns):
     assert "connections" not in service or service["connections"] is None
     assert document["namespaces"]["not_entered"] >= 1
     assert "CAP_SYS_ADMIN" in document["namespaces"]["reason"]
+
+
+def test_a_lasting_reason_stays(start, netns):
+    """A namespace whose process has just ended hides no missing capability, which somebody can grant."""
+    netns("here")
+    observer = start(Process([*WITHOUT_ADMIN, OBSERVER, "observe", "--all-netns", "--port", free_port(), "--listen", "127.0.0.1:0"]))
+    url = observer.wait_for(r"listening on (http://\S+)", "stderr", 30)[1].rstrip("/")
+
+    def told():
+        return json.loads(http.request(f"{url}/v1/run"))["namespaces"]
+
+    for _ in range(5):
+        before = told()["not_entered"]
+        space = start(Space())
+        wait_until(lambda before=before: told()["not_entered"] > before)
+        space.close()
+        assert "CAP_SYS_ADMIN" in told()["reason"]
 
 
 def test_serve_enters_namespaces_that_come_after_it_gave_up_root(start, netns):
