@@ -34,14 +34,13 @@ from common import bounded, machine, resident_kib
 from support import documents
 from support.nats import NatsServer
 from support.net import free_port
-from support.process import die_with_parent, wait_until
+from support.process import cpu_seconds, die_with_parent, wait_until
 from support.programs import DRIVER, Nginx
 
 MEMBER = DRIVER.parent.parent / "tests" / "bench" / "fleet_member"
 RECORDED = 4
 SAMPLES = 20000  # of the whole run, the driver's default
 MARK = "@" * 19
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def options_of(url, members, rate, seconds):
@@ -127,17 +126,11 @@ class Watched:
                 self.count_files(pid)
             time.sleep(0.01)
             status = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            self.cpu.append((time.time(), self.cpu_seconds(pid)))
+            self.cpu.append((time.time(), cpu_seconds(pid)))
         self.ended = self.cpu[-1][0]
         self.errors = self.popen.stderr.read()
         self.popen.stderr.close()
         self.status = self.popen.wait()
-
-    @staticmethod
-    def cpu_seconds(pid):
-        """Return user and system time of the process alone, also when it is a zombie."""
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
 
     def count_files(self, pid):
         try:
@@ -174,7 +167,7 @@ class Nats:
             self.agents = subprocess.Popen([MEMBER, "--fleet", self.server.url, folder, str(members)], stderr=log,
                                            preexec_fn=die_with_parent)
         wait_until(lambda: self.log.read_text().count("waiting for plans") == members, seconds=120, poll_seconds=0.1)
-        self.before, self.cpu = self.ask("varz"), Watched.cpu_seconds(self.server.pid)
+        self.before, self.cpu = self.ask("varz"), cpu_seconds(self.server.pid)
         self.thread = threading.Thread(target=self.watch, args=(stores,))
         self.thread.start()
 
@@ -194,7 +187,7 @@ class Nats:
         status = Path(f"/proc/{self.server.pid}/status").read_text(encoding="ascii")
         peak_kib = int(re.search(r"VmHWM:\s+(\d+)", status)[1])
         grown = {name: now[name] - self.before[name] for name in ("in_msgs", "out_msgs", "in_bytes", "out_bytes")}
-        print(f"{'':>15}nats-server: {Watched.cpu_seconds(self.server.pid) - self.cpu:.2f} s of CPU, "
+        print(f"{'':>15}nats-server: {cpu_seconds(self.server.pid) - self.cpu:.2f} s of CPU, "
               f"{peak_kib / 1024:.0f} MiB at most, {grown['in_msgs']:,} messages with "
               f"{grown['in_bytes'] / 2**20:.1f} MiB in, {grown['out_msgs']:,} with {grown['out_bytes'] / 2**20:.1f} MiB out, "
               f"{(grown['in_bytes'] + grown['out_bytes']) / 2 / members / seconds:,.0f} B/s per member, "

@@ -10,7 +10,7 @@ import pytest
 from experiments.common import figures, names, page, place
 from experiments.common.context import Context
 from support import BUILD, ROOT
-from support.process import Process, run
+from support.process import Process, cpu_seconds, run
 
 TOOL = ROOT / "tools" / "experiment"
 
@@ -46,11 +46,6 @@ def test_figures():
     observed = {"exchanges": 50, "first_message_ns": 1e9, "last_message_ns": 1.5e9}
     assert figures.server_rate(observed) == 100
     assert figures.server_rate({**observed, "first_message_ns": 0}) is None
-
-
-def cpu_seconds(pid):
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.mark.skipif(place.cpu_hierarchy() is None, reason="no cgroups that limit CPU time")

@@ -15,7 +15,7 @@ import pytest
 
 from support import conditions
 from support.loaded import programs
-from support.process import wait_until
+from support.process import stat_fields, wait_until
 from support.programs import OBSERVER
 
 
@@ -46,8 +46,7 @@ def is_anothers(pid):
     if os.stat(f"/proc/{pid}/ns/net").st_ino == os.stat("/proc/thread-self/ns/net").st_ino:
         return False
     while pid > 1 and pid != os.getpid():
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            pid = int(file.read().rpartition(")")[2].split()[1])
+        pid = int(stat_fields(f"/proc/{pid}")[1])
     return pid != os.getpid()
 
 

@@ -12,6 +12,7 @@ import pytest
 from labserver import (
     CLIENTS, MODELS, MS, answer, children, closed_kinds, every_model, every_protocol,
     every_stream, Http, lab, Line, respond_ns, service_ns, Udp)
+from support.process import cpu_seconds
 from support.timing import in_quiet, in_time, timing
 
 
@@ -42,16 +43,12 @@ def test_spin_uses_the_cpu_and_sleep_does_not(lab, protocol):
     server = lab("--protocol", protocol)
     client = CLIENTS[protocol](server)
 
-    def cpu_seconds():
-        fields = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text().split(")")[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    before = cpu_seconds()
+    before = cpu_seconds(server.process.pid)
     client.ask("service=300ms&mode=sleep")
-    slept = cpu_seconds()
+    slept = cpu_seconds(server.process.pid)
     client.ask("service=300ms&mode=spin")
     assert slept - before < 0.1
-    assert cpu_seconds() - slept > 0.05
+    assert cpu_seconds(server.process.pid) - slept > 0.05
 
 
 @in_quiet

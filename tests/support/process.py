@@ -41,12 +41,29 @@ def wait_until(condition, seconds=20, poll_seconds=None):
         next(pause)
 
 
+def stat_fields(folder):
+    """Return the fields of /proc/PID/stat behind the name, the state first (proc_pid_stat(5)). A name may have blanks and ")"
+    in it."""
+    return Path(folder, "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+
+
+def alive(pid):
+    try:
+        return stat_fields(f"/proc/{pid}")[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def cpu_seconds(pid):
+    """Return user and system time of the process alone, also when it is a zombie."""
+    return sum(map(int, stat_fields(f"/proc/{pid}")[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 def at_rest(pid):
     """Return whether each thread of the process sleeps. A client may have its answer before the thread that wrote it has left
     the kernel, where a busy machine may preempt it. Its exchange is then not counted yet."""
     try:
-        return all(path.read_text(encoding="ascii").rpartition(")")[2].split()[0] == "S"
-                   for path in Path(f"/proc/{pid}/task").glob("*/stat"))
+        return all(stat_fields(thread)[0] == "S" for thread in Path(f"/proc/{pid}/task").iterdir())
     except FileNotFoundError:  # a thread has just ended
         return False
 

@@ -18,17 +18,9 @@ from support.cgroup import MemoryCgroup, memory_controller
 from support.conditions import needs_program, privileged, skip_if
 from support.net import Netns, free_port, unread, veth, wait_until_read
 from support.packets import Packets, network_of, packet
-from support.process import Process, ProcessError, run, uninterrupted, wait_until
+from support.process import Process, ProcessError, alive, run, uninterrupted, wait_until
 from support.programs import Nginx, wrk
 from support.timing import Untimely, close_to, in_quiet, lies_within, notes, timing
-
-
-def alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def gone(pid, seconds=5):

@@ -2,6 +2,7 @@
 """tools/vm ends with the status of the machine's command: a script that broke off must not count as passed. And it leaves
 no machine behind.
 """
+import contextlib
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support import ROOT
-from support.process import wait_until
+from support.process import stat_fields, wait_until
 
 SKIPPED = 77  # tools/vm: this machine cannot run it
 
@@ -28,14 +29,11 @@ def test_the_status_is_the_commands():
 def machines(session):
     """Return the emulators of that session that run a kernel."""
     found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            comm, _, rest = stat.read_text(errors="replace").partition("(")[2].rpartition(")")
-            boots = b"\0-kernel\0" in stat.with_name("cmdline").read_bytes()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if comm.startswith("qemu") and boots and int(rest.split()[3]) == session:
-            found.append(stat.parent.name)
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            program, *words = (process / "cmdline").read_bytes().split(b"\0")
+            if b"qemu" in program and b"-kernel" in words and int(stat_fields(process)[3]) == session:
+                found.append(process.name)
     return found
 
 

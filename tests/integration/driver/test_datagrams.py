@@ -10,13 +10,12 @@ import signal
 import socket
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from ..conftest import kernel_counter
 from support.net import free_port
-from support.process import Process, ProcessError, wait_until
+from support.process import Process, ProcessError, stat_fields, wait_until
 from support.programs import DRIVER, Driver, Lab
 from .test_streams import ask, need
 
@@ -292,7 +291,7 @@ def test_a_stopped_driver_reads_all_replies_before_it_gives_up(start):
         if len(several) < 200:
             return
         os.kill(driver.pid, signal.SIGSTOP)
-        wait_until(lambda: Path(f"/proc/{driver.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T")
+        wait_until(lambda: stat_fields(f"/proc/{driver.pid}")[0] == "T")
         for waiting, reply in several:
             reply(waiting)
         several.clear()

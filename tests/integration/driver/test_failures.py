@@ -9,14 +9,13 @@ import socket
 import struct
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from support import documents
 from support.net import free_port, serve_each
 from support.programs import DRIVER, Driver, Lab, Nginx
-from support.process import Process, run, wait_until
+from support.process import Process, run, stat_fields, wait_until
 
 
 @pytest.fixture(name="here")
@@ -494,7 +493,7 @@ class Held:
             hold = self.requests % 4 == 0
             if hold:
                 os.kill(self.driver.pid, signal.SIGSTOP)
-                wait_until(lambda: Path(f"/proc/{self.driver.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T")
+                wait_until(lambda: stat_fields(f"/proc/{self.driver.pid}")[0] == "T")
                 self.held += 1
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             if hold:

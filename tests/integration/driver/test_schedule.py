@@ -6,13 +6,12 @@ import signal
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from support import documents
 from support.net import free_port
-from support.process import Process, run, wait_until
+from support.process import Process, cpu_seconds, run, wait_until
 from support.programs import DRIVER, Driver, Lab, Nginx
 from support.timing import in_quiet, timing
 
@@ -221,11 +220,6 @@ def test_null_engine_is_limited_by_its_cpu():
     with timing():
         assert driver.result["limited"] and driver.result["limited"]["by"] == "cpu"
     assert driver.report.splitlines()[0].startswith("LIMITED BY THE DRIVER")
-
-
-def cpu_seconds(pid):
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.mark.alone

@@ -8,13 +8,12 @@ import socket
 import ssl
 import struct
 import threading
-from pathlib import Path
 
 import pytest
 
 from support.net import free_port, serve_each
 from support.pki import Pki
-from support.process import Process, wait_until
+from support.process import Process, stat_fields, wait_until
 from support.programs import DRIVER, Driver, Nginx
 
 RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -244,7 +243,7 @@ def test_a_stopped_driver_goes_on_with_its_handshake(start, pki):
     def treat(connection):
         connection.recv(1, socket.MSG_PEEK)
         os.kill(driver.pid, signal.SIGSTOP)
-        wait_until(lambda: Path(f"/proc/{driver.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T")
+        wait_until(lambda: stat_fields(f"/proc/{driver.pid}")[0] == "T")
         threading.Timer(0.7, go_on).start()
         with context.wrap_socket(connection, server_side=True) as stream:
             stream.recv(4096)

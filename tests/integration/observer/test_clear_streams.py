@@ -19,7 +19,7 @@ from support.documents import service
 from support.foreign.grpc import need_grpcio
 from support.h2server import H2Server
 from support.net import free_port
-from support.process import run, wait_until
+from support.process import run, stat_fields, wait_until
 from support.programs import Driver, Nginx, Observer
 from support.timing import in_quiet, lies_within
 
@@ -119,7 +119,7 @@ def test_grpc_threads_and_the_driver(start, certificate):
 
 
 def state_of(pid):
-    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    return stat_fields(f"/proc/{pid}")[0]
 
 
 def each_has_its_arrival(start, port, worker, before=1):
